@@ -41,7 +41,6 @@ COPY = "records.jsonl"
 """Name of the copy in the hospital's private folder."""
 _KEYS, _REQUIRED = ("url", "query", "password"), ("url", "query")
 _URL = "postgresql://USER@HOST/DATABASE or sqlite:///FILE, without a password"
-_QUERY = file_diagnosis.Shape("column", "a query", "The query has to name its columns, AS text and so on")
 _STATES = {
     "08": "no connection to the database",
     "22": "a value that the query cannot convert",
@@ -210,17 +209,14 @@ def _rows(source: DatabaseSource, columns: tuple[str, ...], optional: tuple[str,
         unasked = source.password is None and source.url.drivername == "postgresql"
         do = "If the database asks for a password, put it into the line `password`." if unasked else None
         raise DataError("database", expected="the rows of its query", got=fault, where=source.path, do=do)
-    wanted = file_diagnosis.columns_of(names, columns, optional, where=str(source.path), shape=_QUERY, show_names=False)
+    wanted = file_diagnosis.columns_of(names, columns, optional, where=str(source.path), show_names=False)
     for number, row in enumerate(table, start=1):
         place = f"{source.path}, row {number}"
-        values = {name: file_diagnosis.join_labels(name, row[names.index(name)]) for name in wanted}
-        texts = {name: value for name, value in values.items() if isinstance(value, str)}
-        for name, value in values.items():
-            if name not in texts:
-                other = "bytes, or a text in another encoding" if isinstance(value, bytes) else "another type"
-                error = file_diagnosis.wrong_type(name, value, expected="a text", other=other, where=place)
-                error.do = f"Leave such rows out: WHERE {name} IS NOT NULL." if value is None else _CAST
-                raise error
+        try:
+            texts = file_diagnosis.text_values({name: row[names.index(name)] for name in wanted}, place)
+        except DataError as error:
+            error.do = "Leave such rows out: WHERE ... IS NOT NULL." if error.got == "null" else _CAST
+            raise
         yield place, {name: value if name == "text" else value.rstrip(" ") for name, value in texts.items()}
 
 

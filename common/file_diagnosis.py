@@ -3,16 +3,16 @@
 If a file lacks a header, its first line is a private record. So a message about a header states only the number of
 columns and which of the required names the header contains. Other names are shown only if all of them look like column
 names, that is, short identifiers rather than text, and if the caller allows it, as for public files and in simulations.
-The encoding and format are always shown.
+The encoding and format are always shown. Texts that are no plain text, such as RTF, are recognised by their characters.
 """
 
+import base64
 import errno
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from common.errors import DataError
 from common.spelling import CONTROL, fold_word, is_blank
@@ -48,32 +48,19 @@ _BEGINNINGS = {
     b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
 }
 """Format and advice, keyed by the first bytes of a file in that format."""
-TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
+_TYPES: Mapping[type, str] = {
+    **dict.fromkeys((int, float), "a number"),
+    bool: "true or false",
+    type(None): "null",
+    list: "a list",
+    bytes: "bytes, or a text in another encoding",
+}
 """Descriptions, for messages, of values that are not text, keyed by type."""
 AS_TEXT = (
     "Export the column as text. pandas reads codes such as 1E50 as numbers, and labels such as NA and None as missing: "
     "pandas.read_csv(PATH, dtype=str, keep_default_na=False) reads both as they are."
 )
 """Advice for a label or user that is no text: the value that was meant is lost, and no later cast brings it back."""
-
-
-class Shape(NamedTuple):
-    """The words that messages use for the parts of a table format.
-
-    Attributes:
-        unit: What the format calls a column.
-        holder: What contains the column names, such as a header.
-        advice: First sentence of the advice about column names.
-    """
-
-    unit: str
-    holder: str
-    advice: str
-
-
-HEADER = Shape("column", "a header", "The first line has to name the columns")
-OBJECT = Shape("field", "an object", "Each line needs these fields")
-TABLE = Shape("column", "a table", "The file needs these columns")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
 """Names of files by which a folder saved by the `datasets` library is recognised."""
 _HALF = re.compile("[\ud800-\udfff]")
@@ -82,6 +69,17 @@ _MARK = "\ufeff"
 """The mark of byte order, which stands before the second header if two files were joined."""
 _SAMPLE = 200
 """Number of bytes examined at the beginning of a file; more than a quarter of NUL shows that it is not UTF-8."""
+_TEXT_BEGINNINGS = {
+    "RTF": re.compile(r"\s*\{\\rtf"),
+    "PDF": re.compile(r"\s*%PDF-"),
+    "HL7 version 2": re.compile(r"\s*MSH\|\^~"),
+}
+"""How a text begins that is no plain text, keyed by its format."""
+_MARKUP = re.compile(r"<(?:\?xml|!doctype|html|br\s*/?>|/[a-z][\w:-]*\s*>)", re.IGNORECASE)
+"""What texts in HTML, XML or C-CDA contain: a tag that begins the whole, ends an element, or breaks a line."""
+_ESCAPE = re.compile("&(?:#[0-9]+|#x[0-9a-f]+|[a-z]{2,8});", re.IGNORECASE)
+_SHORTEST_BASE64, _LONGEST_WORD = 24, 64
+"""Number of characters below which a word is not taken for base64, and from which it is, whatever it encodes."""
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
@@ -116,13 +114,6 @@ def no_data(file: Path) -> DataError:
     return DataError("the file holds no data", expected="at least one row", where=f"{file}:1")
 
 
-def broken_row(reason: str, *, where: str) -> DataError:
-    """Return the error for a malformed row of a CSV file, with the reason reported by the `csv` module."""
-    open_ended = reason.startswith("unexpected end")
-    got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
-    return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)
-
-
 def other_format(file: Path, content: bytes) -> DataError | None:
     """Return the error for content in a known format other than UTF-8 text; None if no such format is recognised."""
     for beginning, (format_, advice) in _BEGINNINGS.items():
@@ -140,7 +131,6 @@ def columns_of(
     optional: Sequence[str],
     *,
     where: str,
-    shape: Shape,
     show_names: bool,
 ) -> tuple[str, ...]:
     """Return the columns to read from a table: the required ones, and the optional ones that it has.
@@ -153,7 +143,6 @@ def columns_of(
         columns: Names of the required columns; a table may have `labels` in place of `label`.
         optional: Names of the columns that are read where the table has them.
         where: File and line.
-        shape: Words that messages use for the format.
         show_names: Whether to show the other column names too, provided that all of them look like column names.
 
     Raises:
@@ -162,22 +151,20 @@ def columns_of(
     """
     wanted = label_columns(columns, names)
     if any(names.count(column) != 1 for column in wanted):
-        raise _missing_columns(names, wanted, where=where, shape=shape, show_names=show_names)
+        raise _missing_columns(names, wanted, where=where, show_names=show_names)
     spelt = [fold_word(name) for name in names]
     for column in dict.fromkeys((*columns, *wanted, *optional)):
         similar = spelt.count(fold_word(column))
         if similar != names.count(column) or similar > 1:
             expected = f"`{column}` once or not at all, and no similar name"
             got = f"{similar} like it" if similar > 1 else "another spelling of it"
-            do = f"Write {column} in lower case, without spaces, and rename or remove all other {shape.unit}s like it."
-            raise DataError(f"{shape.unit} {column}", expected=expected, got=got, where=where, do=do)
+            do = f"Write {column} in lower case, without spaces, and rename or remove all other columns like it."
+            raise DataError(f"column {column}", expected=expected, got=got, where=where, do=do)
     return (*wanted, *(column for column in optional if column in names))
 
 
-def _missing_columns(
-    names: Sequence[str], wanted: Sequence[str], *, where: str, shape: Shape, show_names: bool
-) -> DataError:
-    columns = shape.unit + "s" * (len(names) != 1)
+def _missing_columns(names: Sequence[str], wanted: Sequence[str], *, where: str, show_names: bool) -> DataError:
+    columns = "column" + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
     facts = [f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"]
     counts = {name: names.count(name) for name in wanted}
@@ -185,10 +172,10 @@ def _missing_columns(
     facts += [f"with {name} {count} times" for name, count in counts.items() if count > 1]
     return DataError(
         "missing column",
-        expected=f"{shape.holder} with {' and '.join(wanted)}, each once",
+        expected=f"the columns {' and '.join(wanted)}, each once",
         got=", ".join(facts),
         where=where,
-        do=_advice(names, wanted, shape),
+        do=_advice(names, wanted),
     )
 
 
@@ -210,10 +197,10 @@ def json_value(text: str, *, where: str) -> object:
         return None
 
 
-def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape) -> str:
+def _advice(names: Sequence[str], wanted: Sequence[str]) -> str:
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
-    advice = f"{shape.advice}, among them {' and '.join(wanted)}."
+    advice = f"Name {' and '.join(wanted)} in the first line of a CSV file, in each object of JSON Lines or in a query."
     if [name for name in wanted if name not in names] == ["label"]:
         advice += " Or say that texts have no labels: task.labels=unlabelled, or labelled: false in client.yaml."
     return advice
@@ -252,12 +239,22 @@ def check_row(row: Mapping[str, str], where: str) -> None:
         raise DataError("broken row", expected="a record", got=got, where=where, do="Remove the row.")
 
 
-def wrong_type(name: str, value: object, *, expected: str, other: str, where: str) -> DataError:
-    """Return the error for a value that is not text; `other` describes a value whose type is not in `TYPES`."""
-    if name == "labels":
-        expected = f"a list of texts without semicolons, or a text of labels with {SEPARATOR} between them"
-    do = AS_TEXT if name != "text" else None
-    return DataError(f"wrong {name}", expected=expected, got=TYPES.get(type(value), other), where=where, do=do)
+def text_values(row: Mapping[str, object], where: str) -> dict[str, str]:
+    """Return the values of a row, with a list of labels joined into one text.
+
+    Raises:
+        DataError: A value is no text.
+    """
+    texts = {}
+    for name, given in row.items():
+        value = join_labels(name, given)
+        if not isinstance(value, str):
+            labels = f"a list of texts without semicolons, or a text of labels with {SEPARATOR} between them"
+            expected, got = labels if name == "labels" else "a text", _TYPES.get(type(value), "another type")
+            do = AS_TEXT if name != "text" else None
+            raise DataError(f"wrong {name}", expected=expected, got=got, where=where, do=do)
+        texts[name] = value
+    return texts
 
 
 def look_like_names(names: Sequence[object]) -> bool:
@@ -267,3 +264,33 @@ def look_like_names(names: Sequence[object]) -> bool:
 
 def _identifies(name: str) -> bool:
     return name.replace("-", "_").replace(".", "_").isidentifier()
+
+
+def format_of(text: str) -> str | None:
+    """Return the format of a text that is no plain text, such as "RTF"; None if no such format is recognised.
+
+    HTML, XML and C-CDA are recognised by tags that clinical notes do not have, such as one that closes an element.
+    """
+    for name, pattern in _TEXT_BEGINNINGS.items():
+        if pattern.match(text):
+            return name
+    if "<" in text and _MARKUP.search(text):  # the first is the faster one, and most texts have none
+        return "HTML or XML"
+    return "base64" if _is_base64(text) else None
+
+
+def has_escapes(text: str) -> bool:
+    """Return whether a text has characters that HTML or XML writes as names or numbers, such as &amp; or &#228;."""
+    return "&" in text and _ESCAPE.search(text) is not None
+
+
+def _is_base64(text: str) -> bool:
+    """Return whether a text is one word, perhaps in several lines, of base64 that is long or encodes text."""
+    word = "" if " " in text else "".join(text.split())
+    if len(word) < _SHORTEST_BASE64 or len(word) % 4:
+        return False
+    try:
+        content = base64.b64decode(word, validate=True)
+        return len(word) >= _LONGEST_WORD or content.decode().isprintable()
+    except ValueError:
+        return False

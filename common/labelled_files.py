@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
-from common import csv_files, fhir, file_diagnosis, parquet
+from common import fhir, file_diagnosis, tables
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
 from common.spelling import is_blank
-from common.text_formats import format_of, has_escapes
 
 log = logging.getLogger("caucus.data")
 
@@ -48,7 +46,7 @@ def read_records(
     Repeated rows are kept: each counts as a separate record.
 
     Args:
-        path: A `.csv` with a header (`common/csv_files.py`) or a `.jsonl` with one object per line, both in UTF-8, or
+        path: A `.csv` with a header (`common/tables.py`) or a `.jsonl` with one object per line, both in UTF-8, or
             a `.parquet`. The columns are `text`, `label` and, in all rows or in none, `user`; other columns are
             ignored, unless their names are similar to one of these. For texts with several labels, `labels` replaces
             `label`: it contains the labels separated by `;` or, except in CSV, a list of labels. FHIR files (`.json` or
@@ -77,10 +75,10 @@ def read_records(
     columns, optional = (("text", "label") if labelled else ("text",)), ("user",)
     remarks = [] if remarks is None else remarks
     if reader:
-        rows = _checked(file, reader(columns, optional), may_be_empty=may_be_empty, remarks=remarks)
+        rows = reader(columns, optional)
     else:
-        rows = _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names, remarks=remarks)
-    for place, row in rows:
+        rows = _rows(file, columns, optional, show_names=show_names, remarks=remarks)
+    for place, row in _checked(file, rows, may_be_empty=may_be_empty, remarks=remarks):
         first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
         if labels is not None and not {first, *more} <= set(labels):
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
@@ -137,7 +135,7 @@ def check_ending(path: Path) -> None:
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     if path.suffix.lower() == _PARQUET:
-        parquet.check_installed()
+        tables.check_parquet_installed()
     if path.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)
 
@@ -164,25 +162,20 @@ def _label_set(joined: str, place: str) -> tuple[str, ...]:
     """Return the distinct labels in a text of labels with `SEPARATOR` between them, in order."""
     names = [name.strip() for name in joined.split(file_diagnosis.SEPARATOR)]
     if any(map(is_blank, names)):
-        raise DataError(
-            "labels",
-            expected=f"names with {file_diagnosis.SEPARATOR} between them",
-            got="an empty one",
-            where=place,
-            do="Take out the separator that is too many.",
-        )
+        expected = f"names with one {file_diagnosis.SEPARATOR} between them"
+        raise DataError("labels", expected=expected, got="an empty one", where=place)
     return tuple(dict.fromkeys(names))
 
 
 def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
     if file.suffix.lower() != ".txt":
-        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS), remarks=[])
+        rows = _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS), remarks=[])
+        return _checked(file, rows, may_be_empty=False, remarks=[])
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
         raise file_diagnosis.no_data(file)
-    return _long_ones_noted(
-        file, ((f"{file}:{line}", {"text": text}) for line, text in enumerate(texts, start=1) if text)
-    )
+    rows = ((f"{file}:{line}", {"text": text}) for line, text in enumerate(texts, start=1) if text)
+    return _long_ones_noted(file, rows)
 
 
 def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
@@ -194,9 +187,8 @@ def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
         yield place, row
     if places:
         log.warning(
-            "%s: %d text%s of more than %d characters, the first at %s: most encoders read the first 256 to 512 "
-            "tokens and drop the rest, hashed n-grams and built-in language models read all, slowly; split such texts "
-            "into ones of the length that you want, or remove them",
+            "%s: %d text%s of more than %d characters, the first at %s: most encoders drop what is behind the first "
+            "256 to 512 tokens, hashed n-grams and built-in language models read all, slowly; split or remove them",
             file,
             len(places),
             "s" * (len(places) > 1),
@@ -205,49 +197,40 @@ def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
         )
 
 
-def _rows(
-    file: Path,
-    columns: tuple[str, ...],
-    optional: tuple[str, ...],
-    *,
-    may_be_empty: bool = False,
-    show_names: bool = False,
-    endings: tuple[str, ...] = _ENDINGS,
-    remarks: list[str],
-) -> Iterator[Row]:
-    if file.suffix.lower() not in _ENDINGS:
-        raise file_diagnosis.unknown_kind(file, endings=endings)
-    parsed = _parsed(file, columns, optional, show_names=show_names, remarks=remarks)
-    return _checked(file, parsed, may_be_empty=may_be_empty, remarks=remarks)
-
-
 def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: list[str]) -> Iterator[Row]:
     """Yield the rows unchanged, after checking each value; add remarks on their texts after the last row."""
     number, odd = 0, Counter[str]()
     for place, row in _long_ones_noted(file, rows):
         file_diagnosis.check_row(row, place)
         number += 1
-        odd[_FORMATTED] += format_of(row["text"]) is not None
-        odd[_ESCAPED] += has_escapes(row["text"])
+        odd[_FORMATTED] += file_diagnosis.format_of(row["text"]) is not None
+        odd[_ESCAPED] += file_diagnosis.has_escapes(row["text"])
         yield place, row
     if not number and not may_be_empty:
         raise file_diagnosis.no_data(file)
     remarks += [f"{what}, read as they are ({count})" for what, count in odd.items() if count]
 
 
-def _parsed(
-    file: Path, columns: tuple[str, ...], optional: tuple[str, ...], *, show_names: bool, remarks: list[str]
+def _rows(
+    file: Path,
+    columns: tuple[str, ...],
+    optional: tuple[str, ...],
+    *,
+    show_names: bool,
+    endings: tuple[str, ...] = _ENDINGS,
+    remarks: list[str],
 ) -> Iterator[Row]:
     match file.suffix.lower():
         case ".csv":
             content = _decoded(file)
-            return csv_files.csv_rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
+            return tables.csv_rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
         case ".jsonl":
             return _json_lines(file, _decoded(file), columns, optional, show_names)
         case ".parquet":
-            return parquet.parquet_rows(file, _bytes(file), columns, optional, show_names=show_names)
-        case _:
+            return tables.parquet_rows(file, _bytes(file), columns, optional, show_names=show_names)
+        case ".json" | ".ndjson":
             return fhir.fhir_rows(file, _decoded(file), columns, optional, remarks)
+    raise file_diagnosis.unknown_kind(file, endings=endings)
 
 
 def _json_lines(
@@ -261,18 +244,10 @@ def _json_lines(
         where = f"{file}:{line}"
         row = file_diagnosis.json_value(text_line, where=where)
         if not isinstance(row, dict):
-            got = "a list" if text_line.lstrip().startswith("[") else "something else"
-            raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
+            raise DataError("malformed JSON", expected="one JSON object a line", got="something else", where=where)
         if (keys := tuple(row)) not in known:
-            known[keys] = file_diagnosis.columns_of(
-                keys, columns, optional, where=where, shape=file_diagnosis.OBJECT, show_names=show_names
-            )
-        texts = {name: file_diagnosis.join_labels(name, row[name]) for name in known[keys]}
-        for name, value in texts.items():
-            if not isinstance(value, str):
-                expected, other = "a text, in quotes", "an object"
-                raise file_diagnosis.wrong_type(name, value, expected=expected, other=other, where=where)
-        yield where, cast("dict[str, str]", texts)
+            known[keys] = file_diagnosis.columns_of(keys, columns, optional, where=where, show_names=show_names)
+        yield where, file_diagnosis.text_values({name: row[name] for name in known[keys]}, where)
 
 
 def _bytes(file: Path) -> bytes:

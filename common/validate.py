@@ -5,7 +5,7 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
@@ -44,16 +44,12 @@ def check_fields(kind: type, values: Mapping[str, object]) -> None:
 def positive(*, section: str = "", infinite: bool = False, **values: float) -> None:
     """Check that each value is a number above 0; finite, unless it may be `infinite`."""
     expected = "a number > 0, or inf" if infinite else "a finite number > 0"
-    for name, value in values.items():
-        if not (_is_number(value) and value > 0 and (infinite or math.isfinite(value))):
-            raise ConfigError(_full(section, name), expected=expected, got=_representation(value))
+    _check_numbers(lambda value: value > 0 and (infinite or math.isfinite(value)), expected, section, values)
 
 
 def at_least(low: float, *, section: str = "", **values: float) -> None:
     """Check that each value is a finite number not below `low`."""
-    for name, value in values.items():
-        if not (_is_number(value) and math.isfinite(value) and value >= low):
-            raise ConfigError(_full(section, name), expected=f"a finite number >= {low}", got=_representation(value))
+    _check_numbers(lambda value: low <= value < math.inf, f"a finite number >= {low}", section, values)
 
 
 def integers(low: int, *, section: str = "", **values: int) -> None:
@@ -66,10 +62,8 @@ def integers(low: int, *, section: str = "", **values: int) -> None:
 def integers_in(low: int, high: int, **values: int) -> None:
     """Check that each value is an integer, and no other kind of number, in the closed range [low, high]."""
     for name, value in values.items():
-        if type(value) is not int:
-            raise ConfigError(name, expected="an integer", got=repr(value))
-        if not low <= value <= high:
-            raise ConfigError(name, expected=f"a number in [{low}, {high}]", got=_representation(value))
+        if type(value) is not int or not low <= value <= high:
+            raise ConfigError(name, expected=f"an integer in [{low}, {high}]", got=_representation(value))
 
 
 def flags(**values: bool) -> None:
@@ -81,16 +75,12 @@ def flags(**values: bool) -> None:
 
 def in_range(low: float, high: float, *, section: str = "", **values: float) -> None:
     """Check that each value lies in the closed range [low, high]."""
-    for name, value in values.items():
-        if not (_is_number(value) and low <= value <= high):
-            raise ConfigError(_full(section, name), expected=f"a number in [{low}, {high}]", got=_representation(value))
+    _check_numbers(lambda value: low <= value <= high, f"a number in [{low}, {high}]", section, values)
 
 
 def probability(**values: float) -> None:
     """Check that each value lies strictly between 0 and 1."""
-    for name, value in values.items():
-        if not (_is_number(value) and 0 < value < 1):
-            raise ConfigError(name, expected="a number strictly between 0 and 1", got=_representation(value))
+    _check_numbers(lambda value: 0 < value < 1, "a number strictly between 0 and 1", "", values)
 
 
 def one_of(name: str, value: object, *, among: Collection[str]) -> None:
@@ -150,9 +140,11 @@ def _full(section: str, name: str) -> str:
     return f"{section}.{name}" if section else name
 
 
-def _is_number(value: object) -> bool:
-    """Return whether the value can be compared with a number: a file or a command line can contain any value."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _check_numbers(allowed: Callable[[Any], bool], expected: str, section: str, values: Mapping[str, object]) -> None:
+    """Check that each value is an allowed number; a file or a command line can contain any value."""
+    for name, value in values.items():
+        if not (isinstance(value, Real) and not isinstance(value, bool) and allowed(value)):
+            raise ConfigError(_full(section, name), expected=expected, got=_representation(value))
 
 
 def _representation(value: object) -> object:

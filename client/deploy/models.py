@@ -1,7 +1,7 @@
 """`caucus-party models`: fetch the encoder of real runs, and other models by name."""
 
 from common.models.catalogue import ENCODER
-from common.models.command import add_models
+from common.models.fetch import add_models
 from common.system.commands import Commands
 
 

@@ -100,11 +100,9 @@ class Seeds:
         seeds: list[Labelled] = []
         for place in positions:
             redacted = self._redactor.redact(records.texts[place])
-            candidates = (
-                self._candidates(redacted, np.random.default_rng(int.from_bytes(stream.read(32))))
-                if says(redacted)
-                else []
-            )
+            if not says(redacted):
+                continue
+            candidates = self._candidates(redacted, np.random.default_rng(int.from_bytes(stream.read(32))))
             if not candidates:
                 continue
             cosines = _cosines(redacted, candidates, encoder)

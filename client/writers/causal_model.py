@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from common.domain import is_one_population
 from common.errors import ConfigError
 from common.models import checkpoints
+from common.models.devices import device_here
 from common.rng import secure_bytes
 from common.system.extras import needs
 
@@ -202,4 +203,5 @@ def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_PUBLIC_SEED)
-        return checkpoints.move_to_device(GPT2LMHeadModel(config), device), tokenizer
+        model: Any = GPT2LMHeadModel(config)
+        return model.to(device_here(device)), tokenizer

@@ -18,7 +18,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from client.records import EmbeddedRecords
@@ -189,12 +189,7 @@ class Tuner:
         model = self._model
         if model is not self.causal.model:
             model = model.merge_and_unload()
-        return Causal(
-            model=model,
-            tokenizer=self.causal.tokenizer,
-            prefixes=self.causal.prefixes,
-            max_tokens=self.causal.max_tokens,
-        )
+        return replace(self.causal, model=model)
 
     def _losses(self, records: Sequence[TokenisedRecord]) -> "Tensor":
         """Return the mean negative log likelihood, in nats, of each record's tokens after its label, (records,)."""

@@ -16,7 +16,6 @@ from client.writers.abstractors import says
 from client.writers.causal_model import load_saved_model
 from common.errors import ConfigError
 from common.models import chat
-from common.models.sentences import whole_sentences
 from common.validate import in_range, integers, not_empty
 
 ABSTRACT = "Extract and present the main key point of the input text in one very short sentence."
@@ -105,4 +104,4 @@ class Instructed:
 
 def whole(text: str, *, ended: bool) -> str:
     """Return the text without surrounding white space; if it was cut off, only its complete sentences, if any."""
-    return (text if ended else whole_sentences(text)).strip()
+    return (text if ended else chat.whole_sentences(text)).strip()

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from common.models import windows
 from common.models.batches import batches_of_equal_length, encodable
 from common.models.bert_folder import POSITIONS, TYPES, WORDS, BertFolder
-from common.models.wordpiece import tokenizer_of
 from common.system.progress import progress
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _COEFFICIENTS = (
 
 
 class Bert:
-    """A BERT that averages the vectors of a text's tokens; it implements `common.models.encoder.EmbeddingModel`.
+    """A BERT that averages the vectors of a text's tokens: a `common.models.windows.WindowedModel`.
 
     Args:
         folder: The encoder's files.
@@ -54,12 +53,12 @@ class Bert:
     def __init__(self, folder: BertFolder, prompt: str) -> None:
         self._folder, self._prompt, self._warned = folder, prompt, False
         with progress("loading the encoder"):
-            self._tokenizer = tokenizer_of(folder.folder, folder.longest)
+            self._tokenizer = folder.tokenizer()
             self._weights = dict(folder.weights())
 
     @property
     def dimensions(self) -> int:
-        """Dimension of the vectors that the model computes."""
+        """Dimension of the vectors."""
         return self._folder.width
 
     @cached_property
@@ -68,17 +67,19 @@ class Bert:
         return self._folder.digest(self._prompt, self._weights.items())
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield, for each batch of texts of equal length, the indices and a (texts, dimensions) array of vectors."""
+        """Yield batches of texts of equal length, as `EmbeddingModel.batches` does."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             encodings = self._tokenizer.encode_batch(block)
-            self._warned = windows.warn_of_truncation(encodings, self._folder.longest, before=self._warned)
+            if not self._warned and any(encoding.overflowing for encoding in encodings):
+                self._warned = True
+                windows.warn_of_truncation(self._folder.longest)
             tokens = [encoding.ids for encoding in encodings]
             for batch in batches_of_equal_length([len(ids) for ids in tokens], _TOKENS):
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Split a text into parts that the model can read whole, and return each part with its number of tokens."""
+        """Split a text, as `WindowedModel.windows` does."""
         text = encodable(text)
         whole = self._untruncated.encode(text, add_special_tokens=False)
         around = len(self._untruncated.encode(self._prompt).ids)  # with both special tokens
@@ -86,7 +87,7 @@ class Bert:
 
     @cached_property
     def _untruncated(self) -> "Tokenizer":
-        tokenizer = tokenizer_of(self._folder.folder, self._folder.longest)
+        tokenizer = self._folder.tokenizer()
         tokenizer.no_truncation()
         return tokenizer
 

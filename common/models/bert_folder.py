@@ -1,9 +1,10 @@
 """Reads, checks and identifies the folders of encoders that `common/models/bert.py` can compute.
 
 These encoders have the form of most small sentence encoders: a BERT with absolute positions, exact GELU, float32
-weights and a WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that
-transformers or sentence-transformers would read is compared with this form, and a folder that differs in any setting is
-left to these libraries.
+weights and a WordPiece tokenizer (Devlin et al. 2019), then the mean over a text's tokens, then perhaps normalisation.
+Each setting that transformers or sentence-transformers would read is compared with this form, and a folder that differs
+in any setting is left to these libraries. Some versions of transformers take the tokenizer from `tokenizer.json`, and
+others build it from `tokenizer_config.json`: both files must agree, so that all versions produce the same tokens.
 
 The digest of an encoder of this form covers its weights, its vocabulary and the settings that matter, whichever library
 computes with it. It does not depend on paths, metadata, versions or whatever a library adds to a copy.
@@ -14,13 +15,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.models.checkpoints import readable
-from common.models.wordpiece import Form, has_form, read_json, vocabulary_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+Form = Mapping[str, tuple[object, ...]]
+"""Permitted values of each setting; if None is among them, the setting may be absent."""
 
 WORDS, POSITIONS, TYPES = (f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
 
@@ -62,6 +68,25 @@ _POOLING: Form = {
 }
 _NORMALIZE: Form = dict.fromkeys(("module_input_name", "module_output_name"), (None, "sentence_embedding"))
 _PROMPTED: Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": (None,)}
+_SPECIAL = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
+_TOKENIZER: Form = {
+    "tokenizer_class": (None, "BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"),
+    "padding_side": (None, "right"),
+    "truncation_side": (None, "right"),
+    "additional_special_tokens": (None, []),
+    "extra_special_tokens": (None, [], {}),
+    "auto_map": (None,),
+}
+_PIECES: Form = {
+    "type": ("WordPiece",),
+    "unk_token": ("[UNK]",),
+    "continuing_subword_prefix": ("##",),
+    "max_input_chars_per_word": (100,),
+}
+_PLAIN: Form = {
+    "special": (None, True),
+    **dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized"), (None, False)),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +122,18 @@ class BertFolder:
             ConfigError: A file is damaged.
         """
         with readable("encoder", folder):
-            modules, reader = read_json(folder / "modules.json"), read_json(folder / "sentence_bert_config.json")
+            modules, reader = _read_json(folder / "modules.json"), _read_json(folder / "sentence_bert_config.json")
             kinds = [_kind(module) for module in modules]
             if kinds not in (_MODULES, _MODULES[:2]) or modules[0]["path"]:
                 return None
-            pooling, *normalizing = (read_json(folder / module["path"] / "config.json") for module in modules[1:])
+            pooling, *normalizing = (_read_json(folder / module["path"] / "config.json") for module in modules[1:])
             if (
                 reader.keys() <= {"max_seq_length", *_READER}
-                and has_form(reader, _READER)
+                and _has_form(reader, _READER)
                 and pooling
-                and has_form(pooling, _POOLING)
-                and all(has_form(module, _NORMALIZE) for module in normalizing)
-                and has_form(read_json(folder / _PROMPTS), _PROMPTED)
+                and _has_form(pooling, _POOLING)
+                and all(_has_form(module, _NORMALIZE) for module in normalizing)
+                and _has_form(_read_json(folder / _PROMPTS), _PROMPTED)
             ):
                 return cls._of(folder, longest=reader.get("max_seq_length"), normalised=bool(normalizing))
             return None
@@ -121,10 +146,10 @@ class BertFolder:
 
     @classmethod
     def _of(cls, folder: Path, *, longest: int | None, normalised: bool) -> Self | None:
-        config, settings = read_json(folder / "config.json"), read_json(folder / "tokenizer_config.json")
-        if not has_form(config, _NETWORK) or not config.keys() >= _NUMBERS:
+        config, settings = _read_json(folder / "config.json"), _read_json(folder / "tokenizer_config.json")
+        if not _has_form(config, _NETWORK) or not config.keys() >= _NUMBERS:
             return None
-        if (vocabulary := vocabulary_of(folder, settings)) is None:
+        if (vocabulary := _vocabulary(folder, settings)) is None:
             return None
         shapes, positions = _shapes(config), config["max_position_embeddings"]
         longest = longest or min(settings.get("model_max_length", positions), positions)
@@ -152,6 +177,15 @@ class BertFolder:
     def width(self) -> int:
         """Dimension of the vectors that the network computes."""
         return self.shapes[WORDS][1]
+
+    def tokenizer(self) -> "Tokenizer":
+        """Load the tokenizer, which truncates texts to `longest` tokens and does not pad them."""
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self.longest)
+        return tokenizer
 
     def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield the name and values of each weight, one after another.
@@ -232,3 +266,56 @@ def _has(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> bool:
             parts[name].get_dtype() == "F32" and tuple(parts[name].get_shape()) == shape
             for name, shape in shapes.items()
         )
+
+
+def _vocabulary(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the index of each word piece and the normaliser's settings; None for another tokenizer than BERT's.
+
+    `settings` is the content of `tokenizer_config.json`.
+    """
+    read, named = _read_json(folder / "tokenizer.json"), _read_json(folder / "special_tokens_map.json")
+    if not read or not _has_form(settings, _TOKENIZER) or not _has_form(read["model"], _PIECES):
+        return None
+    pieces = read["model"]["vocab"]
+    special = {pieces.get(piece): piece for piece in _SPECIAL.values()}
+    added = {token["id"]: token for token in read["added_tokens"]}
+    added_again = {int(number): token for number, token in settings.get("added_tokens_decoder", added).items()}
+    normalizer = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
+        "strip_accents": settings.get("strip_accents"),
+        "lowercase": settings.get("do_lower_case", True),
+    }
+    framed = read["post_processor"] or {}
+    frame = [("SpecialToken", "[CLS]"), ("Sequence", "A"), ("SpecialToken", "[SEP]")]
+    fits = (
+        read["normalizer"] == normalizer
+        and read["pre_tokenizer"] == {"type": "BertPreTokenizer"}
+        and all(
+            {number: token["content"] for number, token in tokens.items()} == special
+            and all(_has_form(token, _PLAIN) for token in tokens.values())
+            for tokens in (added, added_again)
+        )
+        and all(
+            _content(names.get(name, piece)) == piece for names in (settings, named) for name, piece in _SPECIAL.items()
+        )
+        and framed.get("type") == "TemplateProcessing"
+        and framed["single"] == [{kind: {"id": name, "type_id": 0}} for kind, name in frame]
+        and all(framed["special_tokens"][piece]["ids"] == [pieces[piece]] for piece in ("[CLS]", "[SEP]"))
+    )
+    return {"pieces": pieces, "normalizer": normalizer} if fits else None
+
+
+def _read_json(path: Path) -> Any:
+    """Read a JSON file; return an empty object if it does not exist."""
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def _has_form(settings: Mapping[str, object], form: Form) -> bool:
+    """Return whether every setting of a form has one of the permitted values."""
+    return all(settings.get(name) in values for name, values in form.items())
+
+
+def _content(token: Any) -> Any:
+    return token["content"] if isinstance(token, dict) else token

@@ -10,14 +10,13 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from common.errors import ConfigError
 from common.system.yaml_file import YamlFile, add_location
-from common.validate import check_type, known_keys, one_of
+from common.validate import check_type, known_keys, one_of, suggest_name
 
 MODELS = "CAUCUS_MODELS"
 """Environment variable that names the folder of all models."""
@@ -107,8 +106,7 @@ def find_entry(name: str, among: Catalogue) -> CatalogueEntry:
         ConfigError: The catalogue has no such entry.
     """
     if name not in among:
-        similar = get_close_matches(name, among, 1)
-        do = f"Did you mean {similar[0]}?" if similar else "Any other model is given by the path of its folder"
+        do = suggest_name(name, among) or "Any other model is given by the path of its folder"
         raise ConfigError("model", expected=f"one of {', '.join(among)}", got=repr(name), do=do)
     return among[name]
 

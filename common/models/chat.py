@@ -1,7 +1,10 @@
-"""Prompts in the form of a model's own chat template."""
+"""Prompts in the form of a model's own chat template, and what is kept of an answer that was cut off."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
 
 
 def prompt(tokenizer: Any, system: str, user: str) -> str | None:
@@ -39,3 +42,9 @@ def prompt_of_turns(tokenizer: Any, turns: Sequence[Mapping[str, str]]) -> str |
         except TemplateError:
             continue
     return None
+
+
+def whole_sentences(text: str) -> str:
+    """Return the text up to the end of its last complete sentence; empty if it has no complete sentence."""
+    ends = list(_END.finditer(text))
+    return text[: ends[-1].end()] if ends else ""

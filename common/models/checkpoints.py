@@ -11,7 +11,6 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +19,7 @@ from common.models import catalogue, gguf_file
 from common.models.devices import device_here
 from common.system.extras import needs
 from common.system.progress import progress
+from common.validate import suggest_name
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
@@ -41,19 +41,11 @@ _WEIGHTS = (".safetensors", ".bin", ".pt")
 _DIGESTED = (*_WEIGHTS, ".gguf", ".xml", ".json", ".txt", ".model", ".jinja", ".codes")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
-_BLOCK = 1 << 20
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """CPU flags that indicate instructions for bfloat16; the last is Arm's."""
 _DAMAGED = (
-    OSError,
-    EOFError,
+    *(OSError, EOFError, ValueError, RuntimeError, KeyError, TypeError, ImportError, AttributeError),
     pickle.UnpicklingError,
-    ValueError,
-    RuntimeError,
-    KeyError,
-    TypeError,
-    ImportError,
-    AttributeError,
 )
 """Errors that libraries raise for damaged files, or for files that require additional code or libraries."""
 
@@ -174,12 +166,14 @@ def digest(folder: Path, **settings: object) -> str:
     with progress(f"reading {folder.name} for its digest"):
         for file in [folder] if folder.is_file() else sorted(folder.iterdir()):
             if file.name != catalogue.MANIFEST and file.is_file() and file.suffix in _DIGESTED:
-                content = hashlib.sha256()
-                with file.open("rb") as opened:
-                    while block := opened.read(_BLOCK):
-                        content.update(block)
-                whole.update(f"{file.name} {content.hexdigest()}\n".encode())
+                whole.update(f"{file.name} {file_digest(file)}\n".encode())
     return whole.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the hex SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load_checkpoint(
@@ -232,7 +226,7 @@ def network(
             **options,
             **{"dtype": "float32"} | settings,
         )
-    return move_to_device(model, device).eval()
+    return model.to(device).eval()
 
 
 def own_dtype(config: Any, device: str) -> str:
@@ -251,22 +245,9 @@ def own_dtype(config: Any, device: str) -> str:
     return "bfloat16" if saved == "bfloat16" and fast else "float32"
 
 
-def move_to_device(model: Any, device: str) -> Any:
-    """Move the model to a device, named as torch names it, and return the model.
-
-    Raises:
-        ConfigError: This machine has no such device.
-    """
-    return model.to(device_here(device))
-
-
 @contextmanager
 def explain_load_errors(what: str, where: object) -> Iterator[None]:
-    """Convert errors as `readable` does. Meanwhile, hide the output of slow libraries and show a clock instead.
-
-    Raises:
-        ConfigError: The files are damaged or unsuitable.
-    """
+    """Convert errors as `readable` does. Meanwhile, hide the output of slow libraries and show a clock instead."""
     with readable(what, where), quiet(), progress(f"loading the {what}"):
         yield
 
@@ -323,10 +304,9 @@ def _snapshot(what: str, name: str, *, local_files_only: bool) -> Path:
     try:
         return Path(snapshot_download(name, local_files_only=local_files_only, ignore_patterns=list(_OTHER_FRAMEWORKS)))
     except (OSError, ValueError, HFValidationError) as error:
-        similar = get_close_matches(Path(name).name, catalogue.catalogue(), 1)
         raise ConfigError(
             what,
             expected="a folder, or the name of a model in the local cache",
             got=repr(name),
-            do=f"Did you mean {similar[0]}?" if similar else _COPY,
+            do=suggest_name(Path(name).name, catalogue.catalogue()) or _COPY,
         ) from error

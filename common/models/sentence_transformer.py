@@ -24,7 +24,10 @@ from common.system.progress import progress
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+Pool = Literal["mean", "cls", "max"]
+
 _LIBRARIES = ("torch", "transformers", "sentence_transformers")
+_SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 _BATCH = 256
 _BATCH_TOKENS, _BATCH_TOKENS_ON_CPU = 8192, 1024
 """Number of tokens per batch, including padding, on a GPU and on a CPU. On a CPU, larger batches do not fit into the
@@ -34,7 +37,7 @@ _BLOCK = 4096
 
 
 class TorchEncoder:
-    """The `common.models.encoder.EmbeddingModel` that computes with a SentenceTransformer.
+    """A `common.models.windows.WindowedModel` that computes with a SentenceTransformer.
 
     Args:
         model: Any SentenceTransformer that returns one vector per text.
@@ -47,56 +50,44 @@ class TorchEncoder:
         self._model, self._prompt, self._form, self._warned = model, prompt, form, False
 
     @classmethod
-    def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
-        """Load the model in a folder that contains a modules.json.
+    def load(
+        cls,
+        folder: Path,
+        *,
+        device: str,
+        prompt: str,
+        form: BertFolder | None,
+        pooling: Pool | None = None,
+        longest: int | None = None,
+    ) -> Self:
+        """Load the model in a folder with a modules.json, or a bare network whose tokens' vectors are pooled into one.
+
+        Args:
+            folder: Folder of the model.
+            device: Device, as torch names it.
+            prompt: Prefix of every text.
+            form: As in the class.
+            pooling: How the vectors of a bare network's tokens are pooled; None for a model with a modules.json.
+            longest: Maximum number of tokens that a bare network reads.
 
         Raises:
             ConfigError: sentence-transformers is not installed, or the model cannot be loaded or embeds something other
                 than text.
         """
         needs("encoder", *_LIBRARIES, extra="transformers")
+        if pooling:
+            configuration(folder, "classification")  # any network that encodes text can have that head
         with progress("loading the encoder"):
             from sentence_transformers import SentenceTransformer
         with explain_load_errors("encoder", folder):
-            model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
+            if pooling:
+                model = SentenceTransformer(modules=_pooled(folder, pooling, longest), device=device)
+            else:
+                model = SentenceTransformer(str(folder), device=device, **_SAFE)
         # Given a text that is a path or an address, a model of pictures or sound would open it.
         if senses := sorted({str(modality) for modality in model.modalities} - {"text", "message"}):
             raise ConfigError("encoder", expected="a model of text alone", got=f"one of {', '.join(senses)} as well")
         return cls(model, prompt, form)
-
-    @classmethod
-    def pooled(
-        cls,
-        folder: Path,
-        *,
-        pooling: Literal["mean", "cls", "max"],
-        longest: int,
-        device: str,
-        prompt: str,
-        form: BertFolder | None,
-    ) -> Self:
-        """Load a bare network, and pool the vectors of a text's tokens into one.
-
-        Raises:
-            ConfigError: sentence-transformers is not installed, or the network cannot be loaded or is not a text model.
-        """
-        needs("encoder", *_LIBRARIES, extra="transformers")
-        configuration(folder, "classification")  # any network that encodes text can have that head
-        with progress("loading the encoder"):
-            from sentence_transformers import SentenceTransformer
-            from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-        safe = {"local_files_only": True, "trust_remote_code": False}
-        with explain_load_errors("encoder", folder):
-            network = Transformer(
-                str(folder),
-                max_seq_length=longest,
-                model_kwargs=dict(safe),
-                processor_kwargs=dict(safe),
-                config_kwargs=dict(safe),
-            )
-            modules = [network, Pooling(network.get_embedding_dimension(), pooling)]
-            return cls(SentenceTransformer(modules=modules, device=device), prompt, form)
 
     @property
     def dimensions(self) -> int:
@@ -117,8 +108,8 @@ class TorchEncoder:
             return self._form.digest(self._prompt, self._form.weights())
         digest = hashlib.sha256()
         beside = {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
-        if any(beside.values()):
-            digest.update(json.dumps({key: value for key, value in beside.items() if value}, sort_keys=True).encode())
+        if stated := {key: value for key, value in beside.items() if value}:
+            digest.update(json.dumps(stated, sort_keys=True).encode())
         for module in self._model:
             described = [type(module).__name__, _configuration(module)]
             digest.update(json.dumps(described, sort_keys=True, default=str).encode())
@@ -128,23 +119,21 @@ class TorchEncoder:
         return digest.hexdigest()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch of texts of similar length, the indices and a (texts, dimensions) array of vectors."""
+        """Yield batches of texts of similar length, as `EmbeddingModel.batches` does."""
         texts = [encodable(text) for text in texts]
         for batch in self._places(texts):
-            yield (
-                batch,
-                self._model.encode(
-                    [texts[place] for place in batch],
-                    prompt=self._prompt,
-                    batch_size=len(batch),
-                    show_progress_bar=False,
-                    convert_to_numpy=True,
-                    normalize_embeddings=False,
-                ),
+            vectors = self._model.encode(
+                [texts[place] for place in batch],
+                prompt=self._prompt,
+                batch_size=len(batch),
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=False,
             )
+            yield batch, vectors
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Split a text into parts that the model can read whole, and return each part with its number of tokens.
+        """Split a text, as `WindowedModel.windows` does.
 
         Raises:
             ConfigError: The model's tokenizer does not report the positions of tokens.
@@ -169,11 +158,25 @@ class TorchEncoder:
         budget = _BATCH_TOKENS_ON_CPU if self._model.device.type == "cpu" else _BATCH_TOKENS
         for start in range(0, len(texts), _BLOCK):
             tokens = tokenizer(texts[start : start + _BLOCK], truncation=True, return_attention_mask=False)
-            self._warned = windows.warn_of_truncation(
-                tokens.encodings or (), self._model.max_seq_length, before=self._warned
-            )
+            if not self._warned and any(encoding.overflowing for encoding in tokens.encodings or ()):
+                self._warned = True
+                windows.warn_of_truncation(self._model.max_seq_length)
             lengths = [len(ids) for ids in tokens["input_ids"]]
             yield from ([start + place for place in batch] for batch in batches_by_tokens(lengths, budget))
+
+
+def _pooled(folder: Path, pooling: Pool, longest: int | None) -> list[Any]:
+    """Return a bare network in a folder, and the module that pools its tokens."""
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    network = Transformer(
+        str(folder),
+        max_seq_length=longest,
+        model_kwargs=dict(_SAFE),
+        processor_kwargs=dict(_SAFE),
+        config_kwargs=dict(_SAFE),
+    )
+    return [network, Pooling(network.get_embedding_dimension(), pooling)]
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see

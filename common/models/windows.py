@@ -9,7 +9,7 @@ model without windows, so that hospitals and coordinator agree on it.
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -24,20 +24,12 @@ _BLOCK = 256
 """Number of texts whose windows are in memory at once."""
 
 
-class Encoding(Protocol):
-    """The tokens of a text, as the `tokenizers` library returns them."""
-
-    @property
-    def overflowing(self) -> Sequence[object]:
-        """The tokens beyond the maximum length."""
-
-
 class EmbeddingModel(Protocol):
     """A model with which a `common.models.encoder.Encoder` computes vectors."""
 
     @property
     def dimensions(self) -> int:
-        """Dimension of the vectors that the model computes."""
+        """Dimension of the vectors."""
 
     @property
     def digest(self) -> str:
@@ -78,10 +70,7 @@ class Averaged:
         return hashlib.sha256(f"caucus/windows={AVERAGE}/{self._model.digest}".encode()).hexdigest()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch, the indices of its texts and their averages.
-
-        The averages are a (texts, dimensions) array and may have any norm.
-        """
+        """Yield, for each batch, the indices of its texts and the averages of their windows, of any norm."""
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             parts = [(place, *part) for place, text in enumerate(block) for part in self._model.windows(text)]
@@ -94,22 +83,13 @@ class Averaged:
             yield list(range(start, start + len(block))), sums.astype(np.float32)
 
 
-def warn_of_truncation(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
-    """Warn once, without stating how many, that texts are truncated; return whether the warning has been given.
-
-    Args:
-        encodings: The truncated token sequences of the texts.
-        longest: n, the maximum number of tokens.
-        before: Whether the warning was given before.
-    """
-    if not before and any(encoding.overflowing for encoding in encodings):
-        log.warning(
-            "some texts are longer than the %s tokens that the encoder reads: what stands behind these is not in their "
-            "vectors; embedding.windows=average reads all of it, with `windows: average` at each hospital",
-            longest,
-        )
-        return True
-    return before
+def warn_of_truncation(longest: int | None) -> None:
+    """Warn that texts are truncated at so many tokens, without stating how many texts: their number is private."""
+    log.warning(
+        "some texts are longer than the %s tokens that the encoder reads: what stands behind these is not in their "
+        "vectors; embedding.windows=average reads all of it, with `windows: average` at each hospital",
+        longest,
+    )
 
 
 def no_windows(windows: str | None) -> None:

@@ -1,7 +1,7 @@
 """`caucus-coordinator models`: fetch language models and encoders."""
 
 from common.models.catalogue import PURPOSES
-from common.models.command import add_models
+from common.models.fetch import add_models
 from common.system.commands import Commands
 
 

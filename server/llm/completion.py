@@ -24,7 +24,7 @@ import numpy as np
 
 from common import rng
 from common.domain import is_one_population
-from common.models.sentences import whole_sentences
+from common.models.chat import whole_sentences
 from common.phrases import capital
 from common.sections import normal_heading
 from common.validate import at_least, in_range

@@ -1,16 +1,17 @@
 """Accuracy and macro-F1 of a small text classifier that is trained on one set of texts and tested on another."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from common.errors import DataError
+from common.models.encoder import TextEncoder
 
 DEFINITION = (
     "TF-IDF of words and word pairs (sublinear term frequency) fitted on the training texts, then logistic regression "
@@ -89,13 +90,6 @@ def fit_in_one_thread(model: Any, *data: Any) -> Any:
     """
     with threadpool_limits(1, "blas"):
         return model.fit(*data)
-
-
-class TextEncoder(Hashable, Protocol):
-    """Interface of an encoder, which maps texts to vectors."""
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the embeddings of texts, (texts, dimensions)."""
 
 
 def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from server.metrics.accuracy import TextEncoder, classifier_vectors, logistic_regression
+from common.models.encoder import TextEncoder
+from server.metrics.accuracy import classifier_vectors, logistic_regression
 
 DEFINITION = (
     "One logistic regression (L2, C = 10) for each label against all texts without it, on TF-IDF of words and word "

@@ -29,7 +29,7 @@ QUERIES = {
     "a like and a colon": ("SELECT text, label FROM notes WHERE text LIKE '%: 100\\%%' ESCAPE '\\'", None),
     "labels with semicolons": ("SELECT text, label || '; cold' AS labels FROM notes", None),
     "padded labels and users": ("SELECT text, label || '  ' AS label, patient || ' ' AS \"user\" FROM notes", None),
-    "null as text": ("SELECT NULL AS text, label FROM notes", "wrong text; .*got null.*WHERE text IS NOT NULL"),
+    "null as text": ("SELECT NULL AS text, label FROM notes", "wrong text; .*got null.*IS NOT NULL"),
     "null as label": ("SELECT text, NULL AS label FROM notes", "wrong label; .*got null.*row 1"),
     "some users": (
         'SELECT text, label, CASE WHEN id = 1 THEN patient END AS "user" FROM notes ORDER BY id',

@@ -6,38 +6,23 @@ import pytest
 
 from common.errors import DataError
 from common.labelled_files import named_by, read_records, read_texts
+from tests.support.record_files import SECRET, refused
 
-RECORD = "Zebulon has a cough"
-"""Stands for private text: it must not reach a message."""
-
-
-def said(tmp_path, name, content, *, reader=read_records, **how):
-    """The message about a file with this content."""
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(DataError) as caught:
-        reader(path, **how)
-    message = str(caught.value)
-    assert str(path) in message
-    assert RECORD not in message
-    assert "Zebulon" not in message
-    return message
+RECORD = f"{SECRET} has a cough"
 
 
-@pytest.mark.parametrize(
-    ("header", "seems"),
-    [
-        ("Text,LABEL", "lower case"),
-        ("Text;LABEL", "lower case"),
-        ("review,sentiment", "first line"),
-        (f"{RECORD};flu", "first line"),
-        (f"{RECORD},flu", "first line"),
-        ("text,text,label", "first line"),
-    ],
-)
-@pytest.mark.parametrize("show_names", [False, True])
-def test_a_header_without_the_columns_says_what_to_do(tmp_path, header, seems, show_names):
-    assert seems in said(tmp_path, "a.csv", f"{header}\nx,y\n", show_names=show_names)
+@pytest.fixture
+def error_about(tmp_path):
+    """A function that returns the error about a file with this content, which names the file."""
+
+    def of(name, content, **how):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        error = refused(path, **how)
+        assert str(path) in str(error)
+        return error
+
+    return of
 
 
 @pytest.mark.parametrize(
@@ -48,31 +33,32 @@ def test_a_header_without_the_columns_says_what_to_do(tmp_path, header, seems, s
         ("text,text,label", "text, text, label,", "3 columns"),
         ("influenza", "influenza,", "1 column"),
         (f"{RECORD},flu", "2 columns", "2 columns"),
+        (f"{RECORD};flu", "2 columns", "2 columns"),
         ("x" * 31 + ",flu", "2 columns", "2 columns"),
     ],
 )
-def test_names_are_shown_only_where_allowed_and_if_they_look_like_names(tmp_path, header, visible, hidden):
-    assert visible in said(tmp_path, "a.csv", f"{header}\nx,y\n", show_names=True)
-    private = said(tmp_path, "a.csv", f"{header}\nx,y\n")
-    assert hidden in private
-    assert not any(name in private for name in ("review", "sentiment", "id,", "influenza", "flu"))
+def test_names_are_shown_only_where_allowed_and_if_they_look_like_names(error_about, header, visible, hidden):
+    assert visible in error_about("a.csv", f"{header}\nx,y\n", show_names=True).got
+    private = error_about("a.csv", f"{header}\nx,y\n")
+    assert hidden in private.got
+    assert "first line" in private.do
+    assert not any(name in str(private) for name in ("review", "sentiment", "id,", "influenza", "flu"))
 
 
-def test_json_lines_say_which_field_is_missing(tmp_path):
-    content = '{"review": "x", "label": "a"}'
-    assert "text and" in (message := said(tmp_path, "a.jsonl", content))
-    assert "2 fields" in message
-    assert "review, label" in said(tmp_path, "a.jsonl", content, show_names=True)
+@pytest.mark.parametrize("header", ["Text,LABEL", "Text;LABEL"])
+def test_a_header_in_capitals_is_told_to_be_written_in_lower_case(error_about, header):
+    assert "lower case" in error_about("a.csv", f"{header}\nx,y\n").do
 
 
 @pytest.mark.parametrize(
     ("name", "content", "got", "advice"),
     [
-        ("a.xlsx", b"", "got .xlsx", "CSV"),
-        ("a.csv.gz", b"", "got .gz", "Unpack"),
-        ("a.tsv", b"", "got .tsv", ".csv"),
-        ("a.arrow", b"", "got .arrow", "CSV"),
-        ("a.xml", b"", "got .xml", "JSON"),
+        ("a.xlsx", b"", ".xlsx", "CSV"),
+        ("a.csv.gz", b"", ".gz", "Unpack"),
+        ("a.tsv", b"", ".tsv", ".csv"),
+        ("a.arrow", b"", ".arrow", "CSV"),
+        ("a.xml", b"", ".xml", "JSON"),
+        ("a.txt", b"x", ".txt", "label"),
         ("a.csv", b"PAR1", "Parquet", ".parquet"),
         ("a.csv", b"PK\x03\x04xl", "Excel", "CSV"),
         ("a.csv", gzip.compress(b"text,label", mtime=0), "gzip", "Unpack"),
@@ -81,19 +67,16 @@ def test_json_lines_say_which_field_is_missing(tmp_path):
         ("a.csv", "text,label\ncaf\u00e9,a".encode("latin-1"), "Latin-1", "UTF-8"),
     ],
 )
-def test_another_format_is_named_with_what_to_do(tmp_path, name, content, got, advice):
-    message = said(tmp_path, name, content)
-    assert got in message
-    assert advice in message
+def test_another_format_is_named_with_what_to_do(error_about, name, content, got, advice):
+    error = error_about(name, content)
+    assert got in error.got
+    assert advice in error.do
 
 
-def test_a_public_text_may_be_a_txt_and_records_may_not(tmp_path):
-    assert "got .txt" in said(tmp_path, "a.txt", "x")
-    assert ".txt" in said(tmp_path, "a", "x", reader=read_texts)
+def test_a_public_text_may_be_a_txt(error_about):
+    assert ".txt" in error_about("a", "x", read=read_texts).expected
 
 
-def test_the_setting_that_named_the_file_is_said_first_and_the_advice_stays(tmp_path):
-    with pytest.raises(DataError) as caught, named_by("task.test"):
+def test_the_setting_that_named_the_file_is_said_first(tmp_path):
+    with pytest.raises(DataError, match=rf"^task\.test: .*; at {tmp_path}$"), named_by("task.test"):
         read_records(tmp_path)
-    assert str(caught.value).startswith("task.test: ")
-    assert str(caught.value).endswith(f"; at {tmp_path}")

@@ -63,22 +63,11 @@ def test_a_place_is_added_behind_the_places_that_are_there():
     assert str(error.placed("page 2")) == "seeds.most; got 0; at client.yaml:3; at page 2"
 
 
-@pytest.mark.parametrize(
-    ("words", "text"), [((), ""), (("a",), "a"), (("a", "b"), "a or b"), (["a", "b", "c"], "a, b or c")]
-)
-def test_a_series_is_read_as_in_a_sentence(words, text):
-    assert series(words, "or") == text
-
-
-def test_a_capital_leaves_all_other_letters_alone():
+def test_series_capitals_and_digests_are_read_as_in_a_sentence():
+    assert [series("abc"[:count], "or") for count in range(4)] == ["", "a", "a or b", "a, b or c"]
     assert [capital(words) for words in ("ECG report", "übelkeit und MRT", "")] == [
         "ECG report",
         "Übelkeit und MRT",
         "",
     ]
-
-
-def test_a_digest_is_read_aloud_in_groups_of_four():
-    assert group_by_four("0123456789ab") == "0123 4567 89ab"
-    assert group_by_four("01234") == "0123 4"
-    assert group_by_four("") == ""
+    assert [group_by_four(digest) for digest in ("", "01234", "01234567")] == ["", "0123 4", "0123 4567"]

@@ -93,14 +93,10 @@ def test_a_transformers_model_by_its_folder_finds_names(tmp_path):
     assert Redactor(str(tmp_path)).redact("anna came") == "[PERSON]"
 
 
-@pytest.mark.parametrize("name", ["no/such-model", "."])
-def test_what_is_no_model_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="a folder"):
-        Redactor(name)
-
-
-def test_a_spacy_folder_that_is_damaged_is_refused(tmp_path):
+def test_what_is_no_model_is_refused(tmp_path):
+    for name in ("no/such-model", str(tmp_path)):
+        with pytest.raises(ConfigError, match="a folder"):
+            Redactor(name)
     (tmp_path / "meta.json").write_text("{")
     with pytest.raises(ConfigError, match="a spaCy package"):
         Redactor(str(tmp_path))

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from common import rng
 
@@ -10,15 +9,9 @@ def test_streams_are_what_they_were():
     assert rng.experiment(7, "prompts", 3).integers(2**63) == 7727984922092878467
 
 
-@pytest.mark.parametrize(
-    "other", [(8, "prompts", 3), (7, "prompts", 4), (7, "votes", 3), (7, "prompts"), (7, "p", "rompts", 3)]
-)
-def test_each_seed_and_purpose_has_a_stream_of_its_own(other):
-    assert rng.stream(*other) != rng.stream(7, "prompts", 3)
-
-
-def test_parts_of_a_purpose_do_not_run_together():
-    assert len({rng.stream(1, "23"), rng.stream(12, "3"), rng.stream(1, "2", "3"), rng.stream(123)}) == 4
+def test_each_seed_and_purpose_has_a_stream_of_its_own_whose_parts_do_not_run_together():
+    purposes = [(1, "23"), (12, "3"), (1, "2", "3"), (123,), (1, "2", 4), (2, "2", 3), (1, "2")]
+    assert len({rng.stream(*purpose) for purpose in purposes}) == len(purposes)
 
 
 def test_the_order_of_use_does_not_matter():

@@ -58,11 +58,6 @@ def test_equals_the_definition():
         assert differing < 0.02 * 60 * 7 / min(radius, 1)
 
 
-def test_no_records_add_nothing():
-    query = asking.sums(np.eye(2, 3), np.zeros((2, 3)))
-    assert not contribution(query, embedded([], vectors=np.zeros((0, 3)))).any()
-
-
 @pytest.mark.parametrize("dim", [24, 384])
 def test_a_record_adds_the_same_integers_in_any_batch_order_and_chunk(monkeypatch, dim):
     rng = np.random.default_rng(2)

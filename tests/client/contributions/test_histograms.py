@@ -37,10 +37,3 @@ def test_terms_among_the_first_k_count_once_a_record():
     query = Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(TERMS))
     texts = ["Fever, fever; chest pain and a cough", "pain relief", "nothing", "cough cough"]
     assert counts.count_terms(query, embedded(texts)).tolist() == [1, 1, 1, 1, 0]
-
-
-def test_no_records():
-    none = embedded([])
-    assert counts.count_labels(LabelHistogram(spec=LabelHistogramSpec(labels=2)), none).tolist() == [0, 0]
-    vocabulary = Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(TERMS))
-    assert counts.count_terms(vocabulary, none).tolist() == [0] * 5

@@ -10,9 +10,7 @@ from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts, Summariser
 from client.writers.sentiment import Mood, Vader
 from common.domain import Record
-from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
-from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import AbstractedSeedsSpec
 from tests.support.federations import ENCODER, LABELS
 from tests.support.tiny_models import tiny_summariser
@@ -70,10 +68,9 @@ def test_candidates_are_pruned_by_similarity_and_tone():
     assert write(seeds(Scripted(unsure)), record, candidates=2)[0][1] == "chest pain at night maybe plus"
     cosines = np.array([1.0, 0.5])
     assert seeds(Scripted([]))._pruned("plus", unsure, cosines, 1).tolist() == [0]  # 0.75 against 0.375 + 0.25
-    assert seeds(Scripted([]))._pruned("plus", ["a minus", "b plus"], cosines, 1).tolist() == [
-        1
-    ]  # 0.75 - 0.15 against 0.625
-    assert seeds(Scripted([]), flip_penalty=0.1)._pruned("plus", ["a minus", "b plus"], cosines, 1).tolist() == [0]
+    for penalty, place in ((0.15, 1), (0.1, 0)):  # 0.75 less the penalty against 0.625
+        made = seeds(Scripted([]), flip_penalty=penalty)
+        assert made._pruned("plus", ["a minus", "b plus"], cosines, 1).tolist() == [place]
 
 
 @pytest.mark.parametrize(("beams", "tries"), [(["a plus"], 1), (["a minus"], 2), (["a maybe plus"], 2), ([], 2)])
@@ -86,9 +83,8 @@ def test_a_retry_is_made_once_if_nothing_surely_keeps_the_tone(beams, tries):
 
 
 def test_candidates_all_of_the_wrong_polarity_are_better_than_none():
-    assert write(seeds(Scripted(["chest pain minus"], ["other minus"])), ["chest pain plus"]) == [
-        (0, "chest pain minus")
-    ]
+    made = seeds(Scripted(["chest pain minus"], ["other minus"]))
+    assert write(made, ["chest pain plus"]) == [(0, "chest pain minus")]
 
 
 def test_records_and_seeds_are_redacted():
@@ -102,7 +98,6 @@ def test_records_and_seeds_are_redacted():
     ("record", "abstraction"),
     [
         ("jane@clinic.example", Scripted(["something"])),  # nothing is left after redaction
-        ("", Scripted(["something"])),
         ("...", Scripted(["something"])),
         ("secretcanary here", Scripted(["{text}"], ["{text}", "SecretCanary, here!"])),  # returns its input
         ("secretcanary here", Scripted([], [])),
@@ -136,23 +131,3 @@ def test_the_embedded_parts_and_a_transformer_fit(tmp_path):
     assert all("3" not in text for _, text in written)
     model = Summariser(str(tiny_summariser(tmp_path)), longest=9, shortest=4)
     assert len(write(Seeds(abstraction=model, sentiment=Vader(), oversampled=3), records, candidates=2)) == 2
-
-
-def test_plans_beyond_the_partys_settings_are_refused():
-    with pytest.raises(ConfigError, match="got 3"):
-        write(seeds(Scripted(["a"]), most=2), ["a note"])
-    with pytest.raises(ConfigError, match="got 5"):
-        write(seeds(Scripted(["a"]), oversampled=4), ["a note"])
-    with pytest.raises(ConfigError, match="model for"):
-        write(seeds(Scripted(["a"]), names="no/such-model"), ["a note"])
-    other = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2))
-    with pytest.raises(InternalError, match="query"):
-        seeds(Scripted(["a"])).check(other, LABELS)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"oversampled": 1}, {"most": 0}, {"similarity": 1.1}, {"flip_penalty": -1}, {"confidence": float("nan")}]
-)
-def test_settings_out_of_range_are_named(wrong):
-    with pytest.raises(ConfigError, match=f"seeds.{next(iter(wrong))}"):
-        seeds(Scripted([]), **wrong)

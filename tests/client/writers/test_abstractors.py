@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.writers.abstractors import Extracts, Summariser, same
-from common.errors import ConfigError
 from tests.support.tiny_models import tiny_summariser
 
 NOTE = (
@@ -77,13 +76,6 @@ def test_the_control_phrase_says_the_tone(tone, phrase, tmp_path, monkeypatch):
     summariser._control = False
     write(summariser, "fever", count=1, tone=tone)
     assert read == [phrase, "fever", "fever"]
-
-
-@pytest.mark.parametrize("name", ["no/such-model", "."])
-def test_what_is_no_model_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="abstraction model"):
-        Summariser(name)
 
 
 def test_sameness_is_of_words():

@@ -117,26 +117,6 @@ def test_what_does_not_fit_into_a_models_context_is_not_written(tmp_path):
     assert write(made, "pain " * 20) == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "word"),
-    [
-        ({"longest": 0}, "longest"),
-        ({"temperature": 0}, "temperature"),
-        ({"top_p": 0}, "top_p"),
-        ({"top_p": 1.5}, "top_p"),
-        ({"instruction": ""}, "instruction"),
-    ],
-)
-def test_settings_out_of_range_are_named(settings, word, tmp_path):
-    with pytest.raises(ConfigError, match=f"^{word}; expected"):
-        model(tmp_path, **settings)
-
-
-def test_a_folder_that_is_no_model_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"name_or_path"):
-        Instructed(str(tmp_path), instruction="shorten")
-
-
 # As a party's writer
 
 

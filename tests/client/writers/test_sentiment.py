@@ -1,7 +1,6 @@
 import pytest
 
 from client.writers.sentiment import Classifier, Vader, _polarity
-from common.errors import ConfigError
 from tests.support.tiny_models import tiny_classifier
 
 
@@ -27,10 +26,3 @@ def test_a_classifier_by_its_folder(tmp_path):
     assert mood.polarity in (-1, 1)
     assert 0.5 <= mood.confidence <= 1
     assert judge("fever and chest pain " * 100) == mood
-
-
-@pytest.mark.parametrize("name", ["no/such-model", "."])
-def test_what_is_no_model_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="sentiment model"):
-        Classifier(name)

@@ -12,18 +12,8 @@ from tests.support.tiny_models import tiny_bert, tiny_transformer
 
 WORDS = ("fever", "and", "cough", "f", "##ever", "##s", "na", "##ive", "cafe", "呼", "吸", "5", ".", "°", "c", "straße")
 TEXTS = [
-    "fever and cough",
-    "",
-    " \t\n",
-    "Fevers, and FEVER and coughs.",
-    "naïve café 38.5 °C, Straße",
-    "呼吸困难两天",
-    "a\x00b\u200bc\ufffd",
-    "[SEP] fever [MASK] and [PAD]",
-    "😷 fever",
-    "cough " * 3,
-    "cough",
-    "fever and " * 400,
+    *("fever and cough", "", " \t\n", "Fevers, and FEVER and coughs.", "naïve café 38.5 °C, Straße", "呼吸困难两天"),
+    *("a\x00b\u200bc\ufffd", "[SEP] fever [MASK] and [PAD]", "😷 fever", "cough " * 3, "cough", "fever and " * 400),
     "x" * 150,
 ]
 
@@ -43,14 +33,7 @@ def by_library(folder, texts, **settings):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"normalised": True},
-        {"layers": 3, "width": 32},
-        {"longest": 8},
-        {"longest": 8, "normalised": True, "seed": 5},
-    ],
+    "settings", [{}, {"normalised": True}, {"layers": 3, "width": 32}, {"longest": 8, "normalised": True, "seed": 5}]
 )
 def test_vectors_are_those_of_sentence_transformers(tiny, settings):
     folder = tiny(**settings)
@@ -59,12 +42,6 @@ def test_vectors_are_those_of_sentence_transformers(tiny, settings):
     vectors = encoder.encode(TEXTS)
     np.testing.assert_allclose(vectors, by_library(folder, TEXTS), atol=2e-6, rtol=0)
     assert np.linalg.norm(vectors[0] - vectors[3]) > 0.01  # weights are large enough for texts to differ
-
-
-def test_prompts_are_those_of_sentence_transformers(tiny):
-    folder = tiny(prompts={"query": "fever and "})
-    vectors = Encoder.pretrained(folder, prompt_name="query").encode(TEXTS)
-    np.testing.assert_allclose(vectors, by_library(folder, TEXTS, prompt_name="query"), atol=2e-6, rtol=0)
 
 
 def test_a_bare_network_is_averaged_as_sentence_transformers_does(tmp_path):

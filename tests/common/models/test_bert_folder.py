@@ -27,7 +27,7 @@ def folder(original, tmp_path):
 
 
 def change(file, **changes):
-    """Set keys of a JSON file; None removes one, and a path has dots."""
+    """Set keys of a JSON file; None removes one, and `__` stands between the keys of a path."""
     content = json.loads(file.read_text()) if file.exists() else {}
     for path, value in changes.items():
         at, (*parents, name) = content, path.split("__")
@@ -50,20 +50,16 @@ def by_torch(folder, prompt=""):
     return Encoder(TorchEncoder.load(folder, device="cpu", prompt=prompt, form=form))
 
 
-def test_both_libraries_give_one_digest_and_the_same_vectors(folder):
+def test_both_libraries_and_a_copy_give_one_digest_and_the_same_vectors(folder, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
     texts = ["fever and cough", "", "cough", "fever " * 30]
     for prompt in ("", "cough "):
         one, other = Encoder.pretrained(folder, prompt=prompt), by_torch(folder, prompt)
         assert isinstance(one._model, Bert)
-        assert one.digest == other.digest
         assert one.dimensions == other.dimensions == 16
         np.testing.assert_allclose(one.encode(texts), other.encode(texts), atol=2e-6)
         assert one.digest == other.digest == Encoder.pretrained(folder, prompt=prompt).digest
-
-
-def test_a_copy_by_sentence_transformers_has_the_same_digest(folder, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
     SentenceTransformer(str(folder), device="cpu").save(str(tmp_path / "library"))
     assert Encoder.pretrained(tmp_path / "library").digest == Encoder.pretrained(folder).digest
 
@@ -118,52 +114,54 @@ def test_what_affects_vectors_changes_the_digest_by_either_library(alter, origin
     assert by_torch(folder, encoder._model._prompt).digest == encoder.digest
 
 
+OTHER = {
+    "config.json": [
+        *({"model_type": "roberta"}, {"hidden_act": "gelu_new"}, {"position_embedding_type": "relative_key"}),
+        *({"is_decoder": True}, {"dtype": "float16"}, {"auto_map": {"AutoModel": "code.Model"}}, {"vocab_size": 7}),
+        *({"num_attention_heads": 5}, {"layer_norm_eps": None}, {"num_hidden_layers": 2}),
+    ],
+    "1_Pooling/config.json": [
+        *({"pooling_mode": "cls"}, {"pooling_mode": None, "pooling_mode_max_tokens": True}, {"include_prompt": False}),
+    ],
+    "2_Normalize/config.json": [{"module_output_name": "other"}],
+    "sentence_bert_config.json": [{"do_lower_case": True}, {"max_seq_length": 513}, {"query_length": 5}],
+    "config_sentence_transformers.json": [{"model_type": "SparseEncoder"}],
+    "tokenizer_config.json": [
+        *({"do_lower_case": False}, {"strip_accents": False}, {"tokenizer_class": "RobertaTokenizer"}),
+        *({"truncation_side": "left"}, {"cls_token": "[SEP]"}, {"added_tokens_decoder": {"0": {"content": "[PAD]"}}}),
+    ],
+    "special_tokens_map.json": [{"sep_token": {"content": "[PAD]"}}],
+    "tokenizer.json": [
+        *({"added_tokens": []}, {"model__type": "WordLevel"}, {"pre_tokenizer": {"type": "Whitespace"}}),
+        *({"post_processor__single": []}, {"post_processor__type": "BertProcessing"}),
+        {"model__vocab__cls": 2, "model__vocab__[CLS]": None},
+    ],
+}
+"""Settings of another form, by their file."""
+
+
+@pytest.mark.parametrize(("file", "changes"), [(file, changes) for file in OTHER for changes in OTHER[file]])
+def test_a_folder_with_a_setting_of_another_form_is_left_to_the_libraries(file, changes, folder):
+    assert BertFolder.of_sentence_encoder(folder) is not None
+    change(folder / file, **changes)
+    assert BertFolder.of_sentence_encoder(folder) is None
+
+
 @pytest.mark.parametrize(
     "alter",
     [
-        lambda at: change(at / "config.json", model_type="roberta"),
-        lambda at: change(at / "config.json", hidden_act="gelu_new"),
-        lambda at: change(at / "config.json", position_embedding_type="relative_key"),
-        lambda at: change(at / "config.json", is_decoder=True),
-        lambda at: change(at / "config.json", dtype="float16"),
-        lambda at: change(at / "config.json", auto_map={"AutoModel": "code.Model"}),
-        lambda at: change(at / "config.json", num_attention_heads=5),
-        lambda at: change(at / "config.json", layer_norm_eps=None),
-        lambda at: change(at / "config.json", vocab_size=7),
-        lambda at: change(at / "config.json", num_hidden_layers=2),
-        lambda at: change(at / "1_Pooling/config.json", pooling_mode="cls"),
-        lambda at: change(at / "1_Pooling/config.json", pooling_mode=None, pooling_mode_max_tokens=True),
-        lambda at: change(at / "1_Pooling/config.json", include_prompt=False),
-        lambda at: (at / "1_Pooling/config.json").unlink(),
-        lambda at: change(at / "2_Normalize/config.json", module_output_name="other"),
-        lambda at: change(at / "sentence_bert_config.json", do_lower_case=True),
-        lambda at: change(at / "sentence_bert_config.json", max_seq_length=513),
-        lambda at: change(at / "sentence_bert_config.json", query_length=5),
-        lambda at: change(at / "config_sentence_transformers.json", model_type="SparseEncoder"),
-        lambda at: change(at / "tokenizer_config.json", do_lower_case=False),
-        lambda at: change(at / "tokenizer_config.json", strip_accents=False),
-        lambda at: change(at / "tokenizer_config.json", tokenizer_class="RobertaTokenizer"),
-        lambda at: change(at / "tokenizer_config.json", truncation_side="left"),
-        lambda at: change(at / "tokenizer_config.json", cls_token="[SEP]"),
-        lambda at: change(at / "tokenizer_config.json", added_tokens_decoder={"0": {"content": "[PAD]"}}),
-        lambda at: change(at / "special_tokens_map.json", sep_token={"content": "[PAD]"}),
-        lambda at: change(at / "tokenizer.json", added_tokens=[]),
-        lambda at: change(at / "tokenizer.json", model__type="WordLevel"),
-        lambda at: change(at / "tokenizer.json", pre_tokenizer={"type": "Whitespace"}),
-        lambda at: change(at / "tokenizer.json", post_processor__single=[]),
-        lambda at: change(at / "tokenizer.json", model__vocab__cls=2, **{"model__vocab__[CLS]": None}),
+        *(
+            lambda at, file=file: (at / file).unlink()
+            for file in ("1_Pooling/config.json", "tokenizer.json", "config.json")
+        ),
         lambda at: (at / "tokenizer.json").write_text((at / "tokenizer.json").read_text().replace("[CLS]", "<s>")),
-        lambda at: change(at / "tokenizer.json", post_processor__type="BertProcessing"),
-        lambda at: (at / "tokenizer.json").unlink(),
-        lambda at: (at / "config.json").unlink(),
         lambda at: (at / "adapter_config.json").write_text("{}"),
         lambda at: (at / "model.safetensors").rename(at / "weights.safetensors"),
         lambda at: reweighted(at, lambda weights: {f"bert.{k}": v for k, v in weights.items()}),
         lambda at: reweighted(at, lambda weights: {k: v.astype(np.float16) for k, v in weights.items()}),
     ],
 )
-def test_a_folder_of_another_form_is_left_to_the_libraries(alter, folder):
-    assert BertFolder.of_sentence_encoder(folder) is not None
+def test_a_folder_of_other_files_is_left_to_the_libraries(alter, folder):
     alter(folder)
     assert BertFolder.of_sentence_encoder(folder) is None
 

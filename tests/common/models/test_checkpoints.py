@@ -20,12 +20,8 @@ def bert(saved, tmp_path):
     return shutil.copytree(saved, tmp_path / "bert")
 
 
-def test_a_folder_is_found_as_it_is_and_a_name_in_the_cache_alone(bert, monkeypatch):
+def test_a_folder_is_found_as_it_is_and_a_misspelt_name_is_told(bert):
     assert checkpoints.model_folder(str(bert)) == bert
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    for name in ("nobody/no-such-model", "not a name", "/no/such/folder"):
-        with pytest.raises(ConfigError, match="local cache"):
-            checkpoints.model_folder(name)
     with pytest.raises(ConfigError, match=r"mean smollm2\?"):
         checkpoints.model_folder("/a/folder/smolm2")
 
@@ -55,18 +51,14 @@ def test_a_head_of_the_wrong_kind_is_refused(bert):
         checkpoints.configuration(bert, "classification")
 
 
-@pytest.mark.parametrize("broken", ["{", "[]", '{"model_type": "no-such-type"}', "{}"])
-def test_a_configuration_that_cannot_be_read_is_one_error(bert, broken):
-    (bert / "config.json").write_text(broken)
-    with pytest.raises(ConfigError, match=r"^the configuration"):
-        checkpoints.configuration(bert, "causal")
+EVIL = json.dumps({"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config"}})
 
 
-def test_code_that_comes_with_a_model_is_not_run(bert):
-    config = json.loads((bert / "config.json").read_text()) | {"model_type": "evil"}
-    (bert / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoConfig": "evil.Config"}}))
+@pytest.mark.parametrize("config", ["{", "[]", '{"model_type": "no-such-type"}', "{}", EVIL])
+def test_a_configuration_that_cannot_be_read_or_needs_code_is_one_error_and_no_code_is_run(bert, config):
+    (bert / "config.json").write_text(config)
     (bert / "evil.py").write_text("raise SystemExit('code of a model was run')")
-    with pytest.raises(ConfigError, match="brings code"):
+    with pytest.raises(ConfigError, match=r"^the configuration"):
         checkpoints.configuration(bert, "causal")
 
 
@@ -92,12 +84,6 @@ def test_a_digest_follows_weights_configuration_tokenizer_and_settings_and_nothi
         before = after
 
 
-def test_a_model_and_its_tokenizer_come_ready_for_use(tmp_path):
-    model, tokenizer = checkpoints.load_checkpoint(str(tiny_summariser(tmp_path)), "AutoModelForSeq2SeqLM", what="it")
-    assert not model.training
-    assert tokenizer("fever")["input_ids"] == [0, 4, 2]
-
-
 @pytest.mark.parametrize("name", ["no/such-model", "no-such-model", ".", "/nowhere"])
 def test_what_is_not_here_is_refused_and_not_looked_for_elsewhere(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -106,8 +92,11 @@ def test_what_is_not_here_is_refused_and_not_looked_for_elsewhere(name, tmp_path
         checkpoints.load_checkpoint(name, "AutoModelForSeq2SeqLM", what="it")
 
 
-def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
+def test_a_model_comes_ready_for_use_and_a_broken_one_or_one_of_another_kind_is_refused(tmp_path):
     folder = tiny_summariser(tmp_path)
+    model, tokenizer = checkpoints.load_checkpoint(str(folder), "AutoModelForSeq2SeqLM", what="it")
+    assert not model.training
+    assert tokenizer("fever")["input_ids"] == [0, 4, 2]
     with pytest.raises(ConfigError, match=r"^the it"):
         checkpoints.load_checkpoint(str(folder), "AutoModelForTokenClassification", what="it")
     (folder / "model.safetensors").write_bytes(b"not weights")
@@ -118,12 +107,9 @@ def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("saved", "instructions", "device", "expected"),
     [
-        ("bfloat16", {}, "cpu", "float32"),
         ("bfloat16", {"avx512_f": True, "avx512_bf16": False}, "cpu", "float32"),
-        ("bfloat16", {"avx512_bf16": True}, "cpu", "bfloat16"),
         ("bfloat16", {"amx_bf16": True}, "cpu", "bfloat16"),
         ("float16", {"avx512_bf16": True}, "cpu", "float32"),
-        ("float32", {"avx512_bf16": True}, "cpu", "float32"),
         ("bfloat16", {}, "cuda:1", "auto"),
     ],
 )

@@ -35,9 +35,6 @@ def test_the_weights_are_those_of_the_file_as_plain_numbers(converted):
         torch.testing.assert_close(model(ids).logits, whole(ids).logits, rtol=0, atol=0)
     assert {weights.dtype for weights in model.parameters()} == {torch.float32}
     assert "quantization_config" not in json.loads((converted / "config.json").read_text())
-
-
-def test_a_server_of_transformers_is_told_to_sample(converted):
     assert json.loads((converted / "generation_config.json").read_text())["do_sample"] is True
 
 
@@ -59,13 +56,10 @@ def test_the_same_file_gives_the_same_digests_wherever_it_lies(converted, tmp_pa
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_that_is_none_is_one_error(tmp_path):
+def test_a_file_that_is_none_and_a_disk_that_is_full_are_each_one_error(converted, tmp_path, monkeypatch):
     (tmp_path / "weights.gguf").write_bytes(b"neither weights nor anything else")
     with pytest.raises(ConfigError, match=r"weights\.gguf"):
         fetch.convert_gguf(tmp_path)
-
-
-def test_a_disk_that_is_full_is_an_error_of_the_disk(converted, tmp_path, monkeypatch):
     from safetensors import SafetensorError
     from transformers import PreTrainedModel
 

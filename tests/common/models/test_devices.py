@@ -10,7 +10,6 @@ from server.evaluation.small_model import Evaluation
 from server.llm.local import Local
 from server.operators.refinement import Refinement
 from server.settings.evaluation import Training
-from tests.support.tiny_models import tiny_llama
 
 HERE = r"; expected a device of this machine: cpu; got '{}'. Set it to cpu; a GPU needs its driver"
 
@@ -50,10 +49,7 @@ def test_a_gpu_is_chosen_where_no_device_is_named(accelerated):
         ("device", lambda device, folder: Encoder.transformer(folder, device=device)),
         ("llm.models.m.device", lambda device, folder: Local(name="m", model=folder, device=device)),
         ("evaluation.device", lambda device, _: Evaluation(device=device)),
-        (
-            "evaluation.language_model.device",
-            lambda device, _: Evaluation(language_model=Training(device=device)),
-        ),
+        ("evaluation.language_model.device", lambda device, _: Evaluation(language_model=Training(device=device))),
         ("method.refinement.device", lambda device, _: Refinement(device=device)),
     ],
 )
@@ -66,8 +62,3 @@ def test_every_part_that_computes_checks_its_device_first(setting, build, accele
 def test_openvino_has_processors_alone(tmp_path):
     with pytest.raises(ConfigError, match=r"llm.models.m.device;"):
         Local(name="m", model=tmp_path, engine="openvino", device="cuda")
-
-
-def test_a_language_model_computes_on_what_there_is(accelerated, tmp_path):
-    accelerated(0)
-    assert Local(name="m", model=tiny_llama(tmp_path, chat=True), max_new_tokens=8)._checkpoint.device == "cpu"

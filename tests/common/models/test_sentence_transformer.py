@@ -16,19 +16,16 @@ def saved(tmp_path):
     return tiny_transformer(tmp_path, pooling="cls")
 
 
-def test_another_pooling_is_computed_by_torch_whose_digest_does_not_move(saved):
+def test_another_pooling_is_computed_by_torch_whose_digest_follows_weights_and_prompt_alone(saved):
+    import torch
+
     encoder = Encoder.pretrained(saved, prompt="fever ")
     assert isinstance(encoder._model, TorchEncoder)
     again = Encoder.pretrained(saved, prompt="fever ")
     again.encode(["cough", "fever and cough"])
     assert again.digest == encoder.digest  # although it has padded and truncated meanwhile
     assert encoder.digest != Encoder.pretrained(saved).digest
-
-
-def test_one_changed_weight_changes_the_digest(saved):
-    import torch
-
-    encoder, changed = Encoder.pretrained(saved), Encoder.pretrained(saved)
+    changed = Encoder.pretrained(saved, prompt="fever ")
     with torch.no_grad():
         next(iter(changed._model._model.parameters())).view(-1)[0] += 1e-3
     assert changed.digest != encoder.digest
@@ -62,25 +59,9 @@ def test_half_a_surrogate_pair_is_no_error(saved):
     np.testing.assert_allclose(encoder.encode(["fever \ud800"]), encoder.encode(["fever ?"]), atol=1e-6)
 
 
-def test_a_damaged_model_is_one_error(saved):
-    (saved / "model.safetensors").write_bytes(b"cut off")
-    with pytest.raises(ConfigError, match=r"^the encoder"):
-        Encoder.pretrained(saved)
-
-
 def test_a_model_that_sees_pictures_is_refused(saved, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
     monkeypatch.setattr(SentenceTransformer, "modalities", ["text", "image"])
     with pytest.raises(ConfigError, match=r"^encoder;.* image"):
         Encoder.pretrained(saved)
-
-
-def test_vectors_that_are_not_finite_are_refused(saved):
-    import torch
-
-    encoder = Encoder.pretrained(saved)
-    with torch.no_grad():
-        next(iter(encoder._model._model.parameters())).fill_(float("nan"))
-    with pytest.raises(ConfigError, match=r"^encoder;"):
-        encoder.encode(["fever"])

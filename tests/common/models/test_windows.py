@@ -5,6 +5,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
+from common.models.sentence_transformer import TorchEncoder
 from common.models.windows import Averaged, no_windows, split
 from tests.support.tiny_models import tiny_transformer
 
@@ -43,11 +44,7 @@ def test_the_choice_is_part_of_the_identity_which_without_it_is_as_before(folder
 
 
 def test_torch_reads_the_same_windows(folder):
-    pytest.importorskip("sentence_transformers")
-    from common.models.sentence_transformer import TorchEncoder
-
-    torch = TorchEncoder.load(folder, device="cpu", prompt="", form=None)
-    assert torch.windows(LONG) == Encoder.pretrained(folder)._model.windows(LONG)
+    assert by_torch(folder).windows(LONG) == Encoder.pretrained(folder)._model.windows(LONG)
 
 
 def test_a_word_longer_than_a_window_is_cut_and_windows_go_on():
@@ -64,15 +61,13 @@ def test_an_encoder_without_a_window_and_an_unknown_choice_are_refused(folder):
         Encoder.pretrained(folder, windows="all")
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_that_texts_are_truncated_is_said_once_and_of_nothing_that_fits(folder, library, caplog):
-    if library == "numpy":
-        model = Encoder.pretrained(folder)._model
-    else:
-        pytest.importorskip("sentence_transformers")
-        from common.models.sentence_transformer import TorchEncoder
+def by_torch(folder):
+    return TorchEncoder.load(folder, device="cpu", prompt="", form=None)
 
-        model = TorchEncoder.load(folder, device="cpu", prompt="", form=None)
+
+@pytest.mark.parametrize("load", [lambda folder: Encoder.pretrained(folder)._model, by_torch], ids=["numpy", "torch"])
+def test_that_texts_are_truncated_is_said_once_and_of_nothing_that_fits(folder, load, caplog):
+    model = load(folder)
     list(Averaged(model).batches(TEXTS))
     assert caplog.messages == []
     list(model.batches([LONG]))
