@@ -2,13 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from server.settings.sections import FineTuning, Part
+from server.settings.sections import (
+    Count,
+    FineTuning,
+    NotNegative,
+    Part,
+    between,
+    check_bounds,
+    one_of,
+    whole,
+)
 
-MODELS = ("tfidf", "encoder", "network", "finetuned")
 METRICS = (
     "utility",
     "utility_encoder",
@@ -39,17 +47,14 @@ class Training(FineTuning):
         vocabulary: Number of tokens in the vocabulary of a model with random weights.
     """
 
-    batch: int = 16
-    length: int = 128
+    batch: Count = 16
+    length: Annotated[int, whole(2)] = 128
     width: int = 64
-    layers: int = 2
-    vocabulary: int = 1000
+    layers: Count = 2
+    vocabulary: Annotated[int, whole(257)] = 1000
 
     def __post_init__(self) -> None:
-        FineTuning.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, batch=self.batch, layers=self.layers)
-        validate.integers(2, length=self.length)
-        validate.integers(257, vocabulary=self.vocabulary)
+        check_bounds(self)
         if self.width < 1 or self.width % HEAD:
             raise ConfigError("width", expected=f"a multiple of {HEAD}", got=self.width)
 
@@ -88,33 +93,27 @@ class EvaluationSettings:
     made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"
     place: ClassVar[str] = "evaluation"
 
-    model: str = "tfidf"
+    model: Annotated[str, one_of("tfidf", "encoder", "network", "finetuned")] = "tfidf"
     checkpoint: str | None = None
     device: str = "cpu"
-    domain_adaptation: str = "none"
+    domain_adaptation: Annotated[str, one_of("none", "deep_coral")] = "none"
     target: str | None = None
-    weight: float = 1.0
-    epochs: int | None = None
+    weight: NotNegative = 1.0
+    epochs: Annotated[int | None, whole(1)] = None
     vocabulary: str | None = None
     metrics: tuple[str, ...] = ("utility", "fidelity", "diversity", "privacy")
-    federated: float = 0.0
+    federated: Annotated[float, between(0, 0.5)] = 0.0
     language_model: Training = field(default_factory=Training)
-    texts: int = 1000
-    shadows: int = 2
-    seeds: int = 1
+    texts: Count = 1000
+    shadows: Count = 2
+    seeds: Count = 1
     embedding: Part | None = None
     own: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.metrics:
             validate.one_of("evaluation.metrics", name, among=METRICS)
-        validate.in_range(0, 0.5, section="evaluation", federated=self.federated)
-        validate.integers(1, section="evaluation", texts=self.texts, shadows=self.shadows, seeds=self.seeds)
-        validate.one_of("evaluation.model", self.model, among=MODELS)
-        validate.one_of("evaluation.domain_adaptation", self.domain_adaptation, among=("none", "deep_coral"))
-        validate.at_least(0, section="evaluation", weight=self.weight)
-        if self.epochs is not None:
-            validate.integers(1, section="evaluation", epochs=self.epochs)
+        check_bounds(self)
 
     @property
     def deterministic(self) -> bool:

@@ -1,7 +1,7 @@
 """Settings of the baselines and of methods outside `voting.py` and `seeded.py`, and the list of all methods."""
 
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
@@ -9,11 +9,17 @@ from common.queries.class_sums import MOST_DIRECTIONS
 from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
 from server.settings.sections import (
     USUAL_TEXTS,
+    Count,
+    LabelSetsShare,
     MethodSettings,
+    Natural,
     PromptingSettings,
+    Share,
     SynthesisSettings,
-    check_label_sets_share,
+    between,
     has,
+    one_of,
+    whole,
 )
 from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
@@ -41,18 +47,12 @@ class FuseGenSettings(PromptingSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request", "words")
 
     name: str = "fusegen"
-    rounds: int = 5
-    shots: int = 8
-    pool: int = 20
-    epochs: int = 6
-    boosts: int = 3
-    texts_per_request: int = USUAL_TEXTS
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
-        validate.integers(0, section="method", boosts=self.boosts)
-        validate.integers(2, section="method", pool=self.pool)
+    rounds: Count = 5
+    shots: Count = 8
+    pool: Annotated[int, whole(2)] = 20
+    epochs: Count = 6
+    boosts: Natural = 3
+    texts_per_request: Count = USUAL_TEXTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,37 +99,25 @@ class CensusSettings(PromptingSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("directions", "texts_per_request", "words")
 
     name: str = "census"
-    rounds: int = 2
-    directions: int = DIRECTIONS
-    count: float = 0.25
-    description: float = 0.5
-    shots: int = 4
+    rounds: Count = 2
+    directions: Annotated[int, whole(1), between(1, MOST_DIRECTIONS)] = DIRECTIONS
+    count: Annotated[float, between(1 / GRID, 1)] = 0.25
+    description: Share = 0.5
+    shots: Count = 4
     shrinkage: bool = True
     model_weighting: bool = True
     steering: bool = True
     need: bool = True
-    labels: str = "probabilities"
+    labels: Annotated[str, one_of("probabilities", "census", "requested", "gate")] = "probabilities"
     evidence: bool = True
     share_weights: bool = True
-    texts_per_request: int = USUAL_TEXTS
-    transfer: int = 1000
-    questionnaire: str = "none"
-    best_of: int = 2
+    texts_per_request: Count = USUAL_TEXTS
+    transfer: Natural = 1000
+    questionnaire: Annotated[str, one_of("none", "questions", "terms")] = "none"
+    best_of: Count = 2
     census: str | None = None
-    label_sets_share: float = 0.2
-    shown_words: int = 200
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
-        validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
-        validate.integers(0, section="method", transfer=self.transfer, shown_words=self.shown_words)
-        validate.integers(1, section="method", best_of=self.best_of)
-        validate.in_range(1 / GRID, 1, section="method", count=self.count)
-        validate.in_range(0, 1, section="method", description=self.description)
-        check_label_sets_share(self.label_sets_share)
-        validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
-        validate.one_of("method.questionnaire", self.questionnaire, among=("none", "questions", "terms"))
+    label_sets_share: LabelSetsShare = 0.2
+    shown_words: Natural = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,14 +130,13 @@ class PartyTextsSettings(SynthesisSettings):
         texts_per_request: Has no effect, since the coordinator's language models write nothing.
     """
 
-    longest: int = 2048
+    longest: Annotated[int, whole(4, LONGEST)] = 2048
     rounds: int = 1
-    texts_per_request: int = 1
+    texts_per_request: Count = 1
 
     def __post_init__(self) -> None:
+        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers_in(1, MOST_TEXTS, samples=self.samples)
-        validate.integers_in(4, LONGEST, longest=self.longest)
-        validate.integers(1, texts_per_request=self.texts_per_request)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
 
@@ -175,7 +162,7 @@ class DpSgdSettings(PartyTextsSettings):
 
     name: str = "dp_sgd"
     steps: int = 500
-    rate: float = 0.05
+    rate: Share = 0.05
     batch: int = 64
     clip: float = 1.0
     resolution: int = 4096
@@ -187,7 +174,6 @@ class DpSgdSettings(PartyTextsSettings):
 
     def __post_init__(self) -> None:
         PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.in_range(0, 1, rate=self.rate)
         self.spec(texts=1, max_records=1)
 
     def spec(self, *, texts: int, max_records: int) -> FineTunedSpec:
@@ -207,11 +193,7 @@ class RuptaSettings(PartyTextsSettings):
     made_by: ClassVar[str] = "server.methods.rupta.Rupta"
 
     name: str = "rupta"
-    rewritings: int = 3
-
-    def __post_init__(self) -> None:
-        PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers_in(1, MOST_ROUNDS, rewritings=self.rewritings)
+    rewritings: Annotated[int, whole(1, MOST_ROUNDS)] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,11 +215,7 @@ class PrivateExemplarsSettings(PromptingSettings):
 
     name: str = "private_exemplars"
     texts: bool = True
-    exemplars: int = 8
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section="method", exemplars=self.exemplars)
+    exemplars: Count = 8
 
 
 METHODS: tuple[type[MethodSettings], ...] = (

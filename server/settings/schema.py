@@ -9,16 +9,28 @@ here: `compose.py` passes them to Hydra, and a file in `configs/` contains only 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
 from server.domain import PrivacyTarget
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import MethodSettings, Part, TaskSettings, given_values
+from server.settings.sections import (
+    Count,
+    MethodSettings,
+    Natural,
+    NotNegative,
+    Part,
+    Positive,
+    Share,
+    TaskSettings,
+    check_bounds,
+    not_below,
+    one_of,
+    whole,
+)
 
-TRACKING = ("tensorboard",)
 MOST_LOST = 0.2
 """Default of `Llm.most_lost`."""
 MOST_CANARIES = 100
@@ -36,10 +48,10 @@ class Hospital:
     """
 
     name: str
-    node: int
+    node: Natural
 
     def __post_init__(self) -> None:
-        validate.integers(0, node=self.node)
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,23 +79,19 @@ class FederationSettings:
             at no privacy cost.
     """
 
-    parties: int = 3
+    parties: Count = 3
     hospitals: tuple[Hospital, ...] | None = None
-    max_records: int | None = None
-    max_dropouts: int = 0
-    max_attempts: int = 1
-    colluders: int | None = None
-    expected_records: int | None = None
-    timeout: float = 600.0
-    retries: int = 1
+    max_records: Annotated[int | None, whole(1)] = None
+    max_dropouts: Natural = 0
+    max_attempts: Count = 1
+    colluders: Annotated[int | None, whole(0)] = None
+    expected_records: Annotated[int | None, whole(1)] = None
+    timeout: NotNegative = 600.0
+    retries: Natural = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, parties=self.parties, max_attempts=self.max_attempts)
-        validate.integers(0, retries=self.retries)
-        validate.at_least(0, timeout=self.timeout)
-        validate.integers(1, **given_values(max_records=self.max_records, expected_records=self.expected_records))
-        for name, number in given_values(max_dropouts=self.max_dropouts, colluders=self.colluders).items():
-            validate.integers(0, **{name: number})
+        check_bounds(self)
+        for name, number in {"max_dropouts": self.max_dropouts, "colluders": self.colluders or 0}.items():
             if number >= self.parties:
                 raise ConfigError(name, expected=f"fewer than federation.parties, {self.parties}", got=number)
 
@@ -107,23 +115,18 @@ class SimulatedFederation(FederationSettings):
             these words. None if there is no such party.
     """
 
-    records: int | None = None
-    partition: str = "natural"
-    alpha: float = 1.0
-    canaries: int = 0
-    canary_form: str = "subject"
-    canary_times: int = 1
+    records: Annotated[int | None, whole(1)] = None
+    partition: Annotated[str, one_of("natural", "dirichlet", "iid")] = "natural"
+    alpha: Positive = 1.0
+    canaries: Annotated[int, whole(0, MOST_CANARIES)] = 0
+    canary_form: Annotated[str, one_of("subject", "beginning")] = "subject"
+    canary_times: Count = 1
     style_site: int | None = None
 
     def __post_init__(self) -> None:
         FederationSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("partition", self.partition, among=("natural", "dirichlet", "iid"))
-        validate.positive(alpha=self.alpha)
-        validate.integers(1, **given_values(records=self.records))
-        validate.integers_in(0, MOST_CANARIES, canaries=self.canaries)
-        validate.one_of("canary_form", self.canary_form, among=("subject", "beginning"))
-        validate.integers(1, canary_times=self.canary_times)
-        validate.integers_in(0, self.parties - 1, **given_values(style_site=self.style_site))
+        if self.style_site is not None:
+            validate.integers_in(0, self.parties - 1, style_site=self.style_site)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,20 +148,17 @@ class Secagg:
             1.
     """
 
-    mode: str = "semi_honest"
+    mode: Annotated[str, one_of("semi_honest", "malicious", "none")] = "semi_honest"
     roster: str | None = None
-    threshold: int | None = None
-    full_graph_up_to: int = 128
-    corrupt: float = 0.3
-    dropped: float = 0.1
-    security_bits: int = 40
-    correctness_bits: int = 30
+    threshold: Annotated[int | None, whole(1)] = None
+    full_graph_up_to: Count = 128
+    corrupt: Share = 0.3
+    dropped: Share = 0.1
+    security_bits: Count = 40
+    correctness_bits: Count = 30
 
     def __post_init__(self) -> None:
-        validate.one_of("mode", self.mode, among=("semi_honest", "malicious", "none"))
-        validate.in_range(0, 1, corrupt=self.corrupt, dropped=self.dropped)
-        validate.integers(1, full_graph_up_to=self.full_graph_up_to, **given_values(threshold=self.threshold))
-        validate.integers(1, security_bits=self.security_bits, correctness_bits=self.correctness_bits)
+        check_bounds(self)
 
     @property
     def secure(self) -> bool:
@@ -250,20 +250,20 @@ class Llm:
         models: Settings of the models, keyed by name.
     """
 
+    place: ClassVar[str] = "llm"
+
     use: tuple[str, ...] | None = None
     clean: Rules | None = None
-    max_cost: float | None = None
-    max_tokens: float | None = None
-    confirm_calls: float | None = 2000.0
+    max_cost: Annotated[float | None, validate.positive] = None
+    max_tokens: Annotated[float | None, validate.positive] = None
+    confirm_calls: Annotated[float | None, not_below(0)] = 2000.0
     prompts: str | None = None
     name_other_labels: bool = False
-    most_lost: float = MOST_LOST
+    most_lost: Share = MOST_LOST
     models: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.positive(section="llm", **given_values(max_cost=self.max_cost, max_tokens=self.max_tokens))
-        validate.in_range(0, 1, section="llm", most_lost=self.most_lost)
-        validate.at_least(0, section="llm", **given_values(confirm_calls=self.confirm_calls))
+        check_bounds(self)
         unknown = [name for name in self.use or () if name not in self.models]
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")
@@ -312,8 +312,8 @@ class Settings:
     models_place: str = NOT_STATED
     embedding_cache: str | None = None
     reply_cache: str | None = None
-    experiment_seed: int = 0
-    tracking: str | None = None
+    experiment_seed: Natural = 0
+    tracking: Annotated[str | None, one_of("tensorboard")] = None
     method: MethodSettings | Part
     task: TaskSettings | Part
     llm: Llm = field(default_factory=Llm)
@@ -328,9 +328,7 @@ class Settings:
     def __post_init__(self) -> None:
         validate.printable(purpose=self.purpose, recipient=self.recipient, contact=self.contact)
         validate.printable(retention=self.retention, models_place=self.models_place)
-        validate.integers(0, experiment_seed=self.experiment_seed)
-        if self.tracking is not None:
-            validate.one_of("tracking", self.tracking, among=TRACKING)
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +350,7 @@ class SimulationSettings(Settings):
     federation: SimulatedFederation = field(default_factory=SimulatedFederation)
     client: Mapping[str, Any]
     row: Any = None
-    engine: str = "local"
+    engine: Annotated[str, one_of("local", "flower")] = "local"
     labels_from_records: bool = False
     overrides: tuple[str, ...] | None = None
     experiment: Mapping[str, Any] | None = None
@@ -360,7 +358,6 @@ class SimulationSettings(Settings):
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("engine", self.engine, among=("local", "flower"))
         if self.refuse_disclosures and "disclosures" not in self.evaluation.metrics:
             raise ConfigError(
                 "evaluation.metrics", expected="disclosures among them, for refuse_disclosures=true", got="none"

@@ -1,13 +1,24 @@
 """Settings of the methods that write texts from keyphrases (DP-KPS) or abstracts (RPSG) chosen by private records."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.queries.texts import LONGEST, AbstractedSeedsSpec
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import FineTuning, PromptingSettings, given_values
+from server.settings.sections import (
+    Count,
+    FineTuning,
+    NotNegative,
+    Positive,
+    Probability,
+    PromptingSettings,
+    between,
+    check_bounds,
+    one_of,
+    whole,
+)
 
 MOST_ABSTRACTS = 1000
 """Size of RPSG's pool for many texts; for fewer than half as many, twice their number leaves as much to choose."""
@@ -58,30 +69,22 @@ class DpKpsSettings(PromptingSettings):
 
     name: str = "dp_kps"
     vocabulary: str
-    first_terms: int = 10
-    kept_terms: int = 1000
-    vocabulary_share: float = 0.16666667  # 1/6; as every plan so far has it
-    mechanism: str = "laplace"
-    features: int = 1000
-    grid: int | None = None
-    bandwidth: float = 0.5
-    sequence: str = "independent"
-    ensemble: str = "logarithmic"
-    length: int = 10
+    first_terms: Count = 10
+    kept_terms: Count = 1000
+    vocabulary_share: Probability = 0.16666667  # 1/6; as every plan so far has it
+    mechanism: Annotated[str, one_of("laplace", "gaussian")] = "laplace"
+    features: Count = 1000
+    grid: Annotated[int | None, whole(1)] = None
+    bandwidth: Positive = 0.5
+    sequence: Annotated[str, one_of("independent", "iterative")] = "independent"
+    ensemble: Annotated[str, one_of("linear", "logarithmic")] = "logarithmic"
+    length: Count = 10
     few_shot: str | None = None
-    ablation: str = "none"
+    ablation: Annotated[str, one_of("none", "no_llm", "only_llm")] = "none"
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, first_terms=self.first_terms, kept_terms=self.kept_terms)
-        validate.integers(1, features=self.features, length=self.length, **given_values(grid=self.grid))
-        validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.positive(bandwidth=self.bandwidth)
-        validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
-        validate.one_of("sequence", self.sequence, among=("independent", "iterative"))
-        validate.one_of("ensemble", self.ensemble, among=("linear", "logarithmic"))
-        validate.one_of("ablation", self.ablation, among=("none", "no_llm", "only_llm"))
+        check_bounds(self)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
         if self.length > self.kept_terms:
@@ -109,13 +112,8 @@ class RefinementSettings(FineTuning):
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
     place: ClassVar[str] = "method.refinement"
 
-    similarity: float = 0.65
-    nll: float = 0.55
-
-    def __post_init__(self) -> None:
-        FineTuning.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.positive(similarity=self.similarity, nll=self.nll)
-        validate.in_range(0, 1, similarity=self.similarity, nll=self.nll)
+    similarity: Annotated[float, validate.positive, between(0, 1)] = 0.65
+    nll: Annotated[float, validate.positive, between(0, 1)] = 0.55
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,31 +159,25 @@ class RpsgSettings(PromptingSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("words", "pool", "abstract_words")
 
     name: str = "rpsg"
-    candidates: str = "pool"
-    pool: int = MOST_ABSTRACTS
-    abstract_words: int | None = ABSTRACT_WORDS
-    choices: int | None = None
+    candidates: Annotated[str, one_of(*MECHANISMS)] = "pool"
+    pool: Annotated[int, whole(2)] = MOST_ABSTRACTS
+    abstract_words: Annotated[int | None, whole(1)] = ABSTRACT_WORDS
+    choices: Annotated[int | None, whole(1)] = None
     mechanism: str | None = None
-    nearest: int | None = None
-    top: int = 1
-    threshold: float = 0.5
-    fine: int = 128
+    nearest: Annotated[int | None, whole(0)] = None
+    top: Annotated[int, whole(1, MOST_VOTES)] = 1
+    threshold: NotNegative = 0.5
+    fine: Count = 128
     smoothing: bool = False
-    abstracts: int = 5
-    longest: int = 2048
+    abstracts: Annotated[int, whole(2)] = 5
+    longest: Annotated[int, whole(4, LONGEST)] = 2048
     refinement: RefinementSettings = field(default_factory=RefinementSettings)
     rounds: int = 2
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
+        check_bounds(self)
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
-        validate.integers(1, fine=self.fine, **given_values(abstract_words=self.abstract_words, choices=self.choices))
-        validate.integers_in(1, MOST_VOTES, top=self.top)
-        validate.integers(2, pool=self.pool, abstracts=self.abstracts)
-        validate.integers_in(4, LONGEST, longest=self.longest)
-        validate.at_least(0, threshold=self.threshold)
         if self.smoothing and self.candidates != "histogram":
             raise ConfigError(
                 "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates

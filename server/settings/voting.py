@@ -1,7 +1,7 @@
 """Settings of the methods in which parties vote on texts, and of the variation of texts in these methods."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
@@ -9,18 +9,27 @@ from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
 from server.settings.sections import (
     USUAL_TEXTS,
+    Count,
+    LabelSetsShare,
+    Natural,
+    NotNegative,
+    Positive,
+    Probability,
     PromptingSettings,
+    Share,
     SynthesisSettings,
-    check_label_sets_share,
-    given_values,
+    between,
+    check_bounds,
+    not_below,
+    one_of,
+    whole,
 )
 
 USUAL_VOTES = 8
 """Q and S of WASP's paper, which take twice as many candidates of each label: votes choose at most half of them."""
 RANKING = "a record gives its nearest candidate 1 vote, the next 1/2, the next 1/4, and so on"
 FEWEST_SHOTS = 2
-WAYS = ("rank", "sample")
-KINDS = ("paraphrase", "fill_in")
+PositiveShare = Annotated[float, validate.positive, between(0, 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +43,12 @@ class Variation:
             words, in [0, 1]; None requests no length.
     """
 
-    kind: str = "paraphrase"
-    mask: float = 0.5
-    length_spread: float | None = 0.2
+    kind: Annotated[str, one_of("paraphrase", "fill_in")] = "paraphrase"
+    mask: PositiveShare = 0.5
+    length_spread: Annotated[float | None, between(0, 1)] = 0.2
 
     def __post_init__(self) -> None:
-        validate.one_of("kind", self.kind, among=KINDS)
-        validate.positive(mask=self.mask)
-        validate.in_range(0, 1, mask=self.mask)
-        validate.in_range(0, 1, **given_values(length_spread=self.length_spread))
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +79,17 @@ class WaspSettings(PromptingSettings):
 
     name: str = "wasp"
     rounds: int = 5
-    top: int = USUAL_VOTES
-    shots: int = USUAL_VOTES
+    top: Annotated[int, whole(1, MOST_VOTES)] = USUAL_VOTES
+    shots: Annotated[int, whole(FEWEST_SHOTS)] = USUAL_VOTES
     contrast: bool = True
     weighting: bool = True
-    texts_per_request: int = USUAL_TEXTS
-    look_ahead: int = 0
+    texts_per_request: Count = USUAL_TEXTS
+    look_ahead: Natural = 0
     smoothing: bool = False
-    label_sets_share: float = 0.2
+    label_sets_share: LabelSetsShare = 0.2
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers_in(1, MOST_VOTES, top=self.top)
-        check_label_sets_share(self.label_sets_share)
-        validate.integers(FEWEST_SHOTS, shots=self.shots)
-        validate.integers(0, look_ahead=self.look_ahead)
+        check_bounds(self)
         if self.rounds < 2:
             raise ConfigError(
                 "method.rounds",
@@ -130,29 +132,23 @@ class AugPeSettings(PromptingSettings):
     made_by: ClassVar[str] = "server.methods.aug_pe.AugPe"
 
     name: str = "aug_pe"
-    rounds: int = 10
-    select: str = "rank"
-    threshold: float = 0.0
-    expansion: int = 2
-    look_ahead: int = 0
+    rounds: Count = 10
+    select: Annotated[str, one_of("rank", "sample")] = "rank"
+    threshold: NotNegative = 0.0
+    expansion: Annotated[int, whole(2)] = 2
+    look_ahead: Natural = 0
     variation: Variation = field(default_factory=Variation)
-    fine: int = 128
+    fine: Count = 128
     smoothing: bool = False
     vocabulary: str | None = None
-    first_terms: int = 10
+    first_terms: Count = 10
     kept_terms: int = 1000
-    terms: int = 10
-    vocabulary_share: float = 0.2
+    terms: Count = 10
+    vocabulary_share: Probability = 0.2
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, fine=self.fine, first_terms=self.first_terms, terms=self.terms)
-        validate.integers(2, expansion=self.expansion)
-        validate.integers(0, look_ahead=self.look_ahead)
-        validate.at_least(0, threshold=self.threshold)
+        check_bounds(self)
         validate.integers(self.terms, kept_terms=self.kept_terms)
-        validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.one_of("select", self.select, among=WAYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,20 +186,14 @@ class PreTextSettings(PromptingSettings):
     made_by: ClassVar[str] = "server.methods.pre_text.PreText"
 
     name: str = "pre_text"
-    seeds: int | None = None
-    rounds: int = 10
-    threshold: float = 0.0
-    look_ahead: int = 4
-    shots: int = 4
+    seeds: Annotated[int | None, whole(1)] = None
+    rounds: Count = 10
+    threshold: NotNegative = 0.0
+    look_ahead: Natural = 4
+    shots: Count = 4
     variation: Variation = field(default_factory=lambda: Variation(kind="fill_in"))
-    fine: int = 128
+    fine: Count = 128
     smoothing: bool = False
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, shots=self.shots, fine=self.fine, **given_values(seeds=self.seeds))
-        validate.integers(0, look_ahead=self.look_ahead)
-        validate.at_least(0, threshold=self.threshold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,61 +245,42 @@ class DpgaSettings(SynthesisSettings):
     made_by: ClassVar[str] = "server.methods.dpga.Dpga"
 
     name: str = "dpga"
-    rounds: int = 10
-    initial: float = 5.0
-    rewritten: float = 1.0
-    filled: float = 1.0
-    crossed: float = 1.0
-    fresh: float = 1.0
-    mask: float = 0.5
-    subsample: float = 0.8
+    rounds: Count = 10
+    initial: Annotated[float, not_below(1)] = 5.0
+    rewritten: NotNegative = 1.0
+    filled: NotNegative = 1.0
+    crossed: NotNegative = 1.0
+    fresh: NotNegative = 1.0
+    mask: PositiveShare = 0.5
+    subsample: PositiveShare = 0.8
     redraw: bool = False
     length: bool = True
-    longest: int = 500
-    bins: int = 100
-    keywords: int = 50
-    keyword_temperature: float = 1.4
-    softmax: float = 1.0
+    longest: Annotated[int, whole(1, LARGEST_CAP)] = 500
+    bins: Count = 100
+    keywords: Natural = 50
+    keyword_temperature: Annotated[float, between(0, 2)] = 1.4
+    softmax: Positive = 1.0
     suppression: bool = True
-    tau: float | None = 0.8
+    tau: Annotated[float | None, between(-1, 1)] = 0.8
     tau_step: float = 0.01
-    buckets: int = 300
-    label_share: float = 0.1
-    length_range_share: float = 0.2
-    length_share: float = 0.1
-    keyword_share: float = 0.1
-    similarity_share: float = 0.05
-    temperature: float = 1.2
-    fine: int = 128
+    buckets: Count = 300
+    label_share: PositiveShare = 0.1
+    length_range_share: Share = 0.2
+    length_share: Share = 0.1
+    keyword_share: Share = 0.1
+    similarity_share: Share = 0.05
+    temperature: Annotated[float, between(0, 2)] = 1.2
+    fine: Count = 128
     smoothing: bool = False
 
     def __post_init__(self) -> None:
-        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, bins=self.bins, buckets=self.buckets, fine=self.fine)
-        validate.integers_in(1, LARGEST_CAP, longest=self.longest)
-        for name, asked in (
-            ("label_share", True),
-            ("length_range_share", self.length),
-            ("length_share", self.length),
-            ("keyword_share", self.keywords > 0),
-            ("similarity_share", self.suppression and self.tau is None),
-        ):
-            share = {name: getattr(self, name)}
-            validate.in_range(0, 1, **share)
-            if asked:
-                validate.positive(**share)
-        validate.integers(0, keywords=self.keywords)
-        validate.at_least(0, filled=self.filled, crossed=self.crossed, rewritten=self.rewritten, fresh=self.fresh)
-        if self.initial < 1:
-            raise ConfigError(
-                "method.initial",
-                expected="at least 1: a population holds its elites",
-                got=self.initial,
-                do="The paper has 5",
-            )
-        validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
-        validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
-        validate.in_range(-1, 1, **given_values(tau=self.tau))
+        check_bounds(self)
+        asked = {
+            "length_range_share": self.length,
+            "length_share": self.length,
+            "keyword_share": self.keywords > 0,
+            "similarity_share": self.suppression and self.tau is None,
+        }
+        validate.positive(**{name: getattr(self, name) for name, query in asked.items() if query})
         if self.tau_step:
             validate.at_least(0.001, tau_step=self.tau_step)
-        validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)

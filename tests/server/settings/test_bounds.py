@@ -85,7 +85,7 @@ def test_the_types_are_those_of_all_sections():
 @pytest.mark.parametrize(("section", "name", "kinds"), NUMBERS, ids=shown)
 def test_a_number_has_a_bound_and_is_named_in_full(section, name, kinds):
     # Some know their section's full name, which is not the one that is read here.
-    named = {f"above.{name}", f"method.{name}", f"evaluation.{name}", f"llm.{name}"}
+    named = {f"above.{name}", f"{getattr(section, 'place', None)}.{name}"}
     assert refused(section, name, ABSURD).what in named
     if float in kinds:
         assert refused(section, name, math.nan).what in named
