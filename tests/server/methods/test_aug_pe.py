@@ -3,7 +3,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import decode_terms
 from common.queries.votes import VotesSpec
@@ -48,21 +47,6 @@ def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variation
     assert Counter(c.label for c in after.candidates) == {"a": 12, "b": 12}
 
 
-def test_only_parents_above_the_threshold_and_the_population_is_filled_up():
-    method = AugPe(samples=24, rounds=1, threshold=5)
-    world = World(method, answers=lambda name, nth, query: np.where(np.arange(query.length) % 6, 5.0, 6.0))
-    state = run(method, world)
-    sources = {request.source for request in world.requests if request.source}
-    assert len(sources) == 4
-    assert len(state.candidates) == 24
-
-
-def test_a_label_without_votes_says_so_in_its_round():
-    method = AugPe(samples=24, rounds=1)
-    state = run(method, World(method, answers=lambda name, nth, query: np.where(query.labels == 0, 1.0, -1.0)))
-    assert [note.split(":")[0] for note in state.rounds[0].notes] == ["b"]
-
-
 def test_looking_ahead_costs_k_texts_for_each_new_candidate_and_none_for_survivors():
     plain, ahead = AugPe(samples=24, rounds=2), AugPe(samples=24, rounds=2, look_ahead=3)
     worlds = [World(plain), World(ahead)]
@@ -102,8 +86,3 @@ def test_plus_writes_first_texts_around_the_most_counted_terms_and_never_names_a
     assert {term for request in first for term in request.must} == {f"term{i}" for i in range(15, 20)}
     assert all(request.label is None and request.attribute is None for request in world.requests)
     assert Counter(candidate.label for candidate in state.candidates) == {"a": 12, "b": 12}
-
-
-def test_plus_keeps_no_more_terms_than_there_are(plus):
-    with pytest.raises(ConfigError, match=r"kept_terms.*20"):
-        plan_of(plus(kept_terms=21))

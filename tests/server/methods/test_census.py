@@ -10,7 +10,6 @@ import pytest
 from common.errors import CheckpointError, ConfigError
 from common.ledger.ledger import Ledger
 from common.queries import closed_set
-from common.queries.closed_set import spec_to_dict
 from common.queries.questions import QUESTIONS
 from common.queries.terms import decode_terms
 from server.command import main
@@ -72,15 +71,6 @@ def test_where_is_asked_is_a_function_of_the_first_rounds_texts_and_of_the_descr
     assert np.allclose(query.centres, (means + described) / 2, atol=1e-6)
     lengths = np.linalg.norm((vectors - query.centres[labels]) @ query.basis.T, axis=1)
     assert query.radius[0] == pytest.approx(np.quantile(lengths, 0.25), rel=1e-5)
-
-
-def test_a_label_without_description_is_described_by_its_name():
-    world = World(census := method())
-    world.task = type(TASK)(name="t", kind="note", labels={"a": "", "b": "about b"})
-    seen = []
-    world.embed = lambda written: seen.append(list(written)) or embed(written)
-    next(steps(census, world))
-    assert ["a", "about b"] in seen
 
 
 def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
@@ -253,31 +243,6 @@ def test_a_length_that_is_set_and_zero_shot_runs_stay_as_they_are():
     assert {request.words for request in world.requests} == {12}
 
 
-def test_without_a_questionnaire_the_plan_is_the_one_before_there_was_one():
-    (planned,) = plan_of(method())
-    assert spec_to_dict(planned.spec) == {
-        "kind": "class sums",
-        "labels": 2,
-        "directions": 4,
-        "count": 256,
-        "grid": 1024,
-        "max_records": 1,
-    }
-    last = run(method(best_of=5), World(method(), answers=answered(), deviation=0.0))
-    assert "questionnaire" not in last.released["census.json"]
-    assert last.to_dict() == run(method(), World(method(), answers=answered(), deviation=0.0)).to_dict()
-
-
-def test_a_task_of_one_label_can_be_asked_about():
-    census, one = method(), type(TASK)(name="t", kind="note", labels={"a": "about a"})
-    world = World(census)
-    world.task = one
-    world.planned = {query.name: query for query in plan_of(census, task=one)}
-    world.ask = lambda name, nth, **arrays: np.ones(5)
-    world.noise = lambda name, nth: 1.0
-    assert len(run(census, world).candidates) == 48
-
-
 def off_the_texts(name, nth, query):
     """An answer of one population whose records all lie two thirds of a radius along the first direction."""
     answer = np.zeros(query.spec.directions + 1)
@@ -297,12 +262,6 @@ def test_without_labels_the_exemplars_are_the_texts_most_like_the_records():
     assert sum(first.memory.weights.values()) == pytest.approx(1)
     assert {text.weight for text in last.candidates} == {1.0}
     assert not any(text.probabilities for text in last.candidates)
-
-
-def test_without_labels_a_questionnaire_is_answered_too():
-    census = method(questionnaire="questions", best_of=2)
-    world = World(census, task=TASK.without_labels())
-    assert len(run(census, world).candidates) == 48
 
 
 ROUNDS, SAMPLES = 2, 24
@@ -360,14 +319,6 @@ def test_public_texts_have_them_in_a_file_of_their_own(finished):
     assert "public" not in {text.model for text in read_candidates(finished)}
 
 
-@pytest.mark.parametrize("labels", ["census", slow("requested")])
-def test_labels_alone_are_the_ablation(labels, tmp_path):
-    run = small(tmp_path / "run", f"method.labels={labels}")
-    assert not any(text.probabilities for text in read_candidates(run))
-    assert all(text.probabilities for text in read_candidates(run, TRANSFER))
-    assert "utility_hard_labels" not in read(run, "metrics.json")
-
-
 def test_the_released_numbers_are_a_classifier_without_any_text(finished):
     classifier, metrics = Result.load(finished).classifier, read(finished, "metrics.json")
     records = build(load_settings(finished).task).held_out()
@@ -402,12 +353,6 @@ def test_exact_answers_are_on_no_page_and_without_transfer_no_public_text_is_kep
     exact = small(tmp_path / "run", "method.questionnaire=questions", "privacy.epsilon=.inf", "method.transfer=0")
     assert read(exact, "report.json")["likeness"] is None
     assert read_candidates(exact, TRANSFER) == []
-
-
-def test_each_round_has_the_figures_of_the_census(finished):
-    (first, last) = lines(finished, "rounds.jsonl")
-    assert first.keys() >= {"weights", "shares", "shrinkage", "relabelled", "effective_sample", "signal_to_noise"}
-    assert sum(last["shares"].values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("override", "shares"), [("federation.max_dropouts=1", 3 / 2), slow("secagg=none", 3)])
@@ -492,11 +437,6 @@ def test_a_plan_of_many_directions_can_be_rehearsed(tmp_path, capsys):
     many = [*RUN[:3], *labelled(tmp_path), "method.directions=90", "embedding.dimensions=96"]
     assert main(["plan", "--json", *many]) == 0
     assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
-
-
-def test_more_directions_than_a_query_may_have_are_refused_by_name():
-    with pytest.raises(ConfigError, match=r"^method\.directions;"):
-        CensusMethod(directions=100_000)
 
 
 def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_for(tmp_path):

@@ -51,16 +51,6 @@ def plan(method, *, epsilon, parties=1):
     return calibrate(draft, epsilon)
 
 
-def test_the_paper_numbers_are_the_defaults_but_tau():
-    method = Dpga()
-    assert (method.samples, method.rounds, method.subsample, method.mask, method.bins) == (2000, 10, 0.8, 0.5, 100)
-    assert (method.keywords, method.tau_step) == (50, 0.01)
-    assert SIMILARITY not in {query.name for query in plan_of(method)}  # but a tau that drops near copies alone
-    sizes = (method.initial, method.rewritten, method.filled, method.crossed, method.fresh)
-    assert [size * method.samples for size in sizes] == [10_000, 2000, 2000, 2000, 2000]
-    assert (method.temperature, method.keyword_temperature) == (1.2, 1.4)
-
-
 def test_half_of_epsilon_for_metadata_and_the_mean_similarity_paid_by_the_votes():
     planned = {query.name: query for query in plan_of(dpga(), 2)}
     assert {name: (query.spec, query.mechanism, query.times) for name, query in planned.items()} == {

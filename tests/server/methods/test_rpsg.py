@@ -77,12 +77,6 @@ def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
     assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
 
 
-def test_orders_the_pool_and_two_texts_a_seed():
-    refine = Refinement(similarity=0.5, nll=0.5)
-    assert method(refinement=refine).max_texts(TASK, MODELS) == 20 + 2 * 48
-    assert method(refinement=refine, candidates="seed_unproven").max_texts(TASK, MODELS) == 2 * 48
-
-
 def test_the_pool_is_abstracts_evenly_over_labels_and_models():
     world = World(method(abstract_words=9))
     run(method(abstract_words=9), world)
@@ -100,20 +94,6 @@ def chosen(*positions):
         return np.array(flat).reshape(PARTIES, query.length)
 
     return answer
-
-
-def test_a_seed_is_dealt_as_often_as_it_was_chosen():
-    # 18 choices: 1 and 2 of the first label once each, 16 times candidate 15 of the other.
-    world = World(method(), answers=chosen(1, 2, 15), parties=2)
-    first, last = steps(method(), world)
-    (_, _, query), labels = world.asked[0], world.asked[0][2].labels
-    assert len(query.vectors) == 20
-    label = labels[15]
-    if labels[1] == labels[2] != label:
-        counts = Counter(label for _, label in sources(world, abstract=True))
-        assert counts == {"a": 6, "b": 6}
-    assert len(first.candidates) == len(last.candidates) == 12
-    assert len(set(sources(world, abstract=True))) <= 3
 
 
 def test_variants_keep_their_seed_s_label_and_model_and_rephrasings_their_variant_s():

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from server.domain import Candidate
 from server.methods.aug_pe import AugPe
 from server.operators.variation import SHORTEST, look_ahead, make_children, vary, voting_vectors
@@ -110,11 +109,3 @@ def test_candidates_are_seen_at_the_unit_mean_of_their_variations_or_where_they_
     assert seen.dtype == np.float32
     assert seen[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
     assert seen[1] == pytest.approx(embed(["y"])[0])
-
-
-@pytest.mark.parametrize(
-    "settings", [{"kind": "translate"}, {"mask": 0.0}, {"mask": 1.5}, {"length_spread": -0.1}, {"length_spread": 2}]
-)
-def test_settings_that_make_no_variation(settings):
-    with pytest.raises(ConfigError, match=next(iter(settings))):
-        Variation(**settings)

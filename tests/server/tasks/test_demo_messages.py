@@ -1,16 +1,11 @@
 """The demo corpus of messages: all desks, styles that differ, neither trivial nor copied."""
 
-from server.tasks.demo_messages import LABELS, TASK, held_out_messages, private_messages, public_messages
+from server.tasks.demo_messages import held_out_messages, private_messages, public_messages
 from tests.support.demo_corpora import accuracy
 
 
 def pooled(count, experiment_seed=0):
     return [record for hospital in range(3) for record in private_messages(hospital, count, experiment_seed)]
-
-
-def test_task_describes_every_desk():
-    assert all(TASK.labels.values())
-    assert {record.label for record in pooled(40)} == set(LABELS)
 
 
 def test_same_seed_same_messages_other_seed_other_messages():
