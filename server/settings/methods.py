@@ -35,7 +35,6 @@ class FuseGenSettings(PromptingSettings):
     """FuseGen, which queries no party, with the paper's symbols; N, T and S are as in the WASP paper's baseline.
 
     Attributes:
-        samples: N, total number of synthetic texts; 6,000 in the paper.
         rounds: T, number of generation rounds; the first is zero-shot.
         shots: S, number of exemplars in a prompt.
         pool: R, size of the pool of exemplars per label, half easy and half ambiguous; at least 2.

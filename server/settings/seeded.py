@@ -123,7 +123,6 @@ class RpsgSettings(PromptingSettings):
     At first ⌈⌈N / nll⌉ / similarity⌉ texts are written, so that about N remain after the refinement.
 
     Attributes:
-        samples: N, number of texts released.
         candidates: "pool": each record's own choice leaves its party, with pure ε; "histogram": choices are summed over
             the parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee
             (infinite ε): texts made from records leave their party.
@@ -151,7 +150,6 @@ class RpsgSettings(PromptingSettings):
         refinement: Settings of the choice of texts to keep.
         texts_per_request: Number of abstracts of the pool that one prompt requests; each seed has one prompt and one
             text.
-        words: Requested length of a variant in words; None leaves it open.
         rounds: Always 2: the first round writes the variants, and the second rephrases and refines them.
     """
 

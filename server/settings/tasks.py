@@ -56,7 +56,6 @@ class DemoNotesSettings(DemoSettings):
     """Invented hospital notes: four confusable diagnoses, a house style for each hospital, no real patient.
 
     Attributes:
-        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Number of public texts, at least 1: notes from other wards and guideline-like prose.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
         labels_per_text: Maximum number of diagnoses per note, at most 4; above 1, a patient may have several.
@@ -80,7 +79,6 @@ class DemoMessagesSettings(DemoSettings):
     """Invented messages to a hospital's six desks, each of one or two sentences, which small real models can write.
 
     Attributes:
-        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_messages: Number of public messages, at least 1, to other organisations, such as a library or a garage.
     """
 
@@ -94,7 +92,6 @@ class DemoLettersSettings(DemoSettings):
     """Invented discharge letters of 300 to 1,500 words in sections, whose order differs between hospitals.
 
     Attributes:
-        records_per_party, test_records, corpus_seed: See `DemoSettings`.
         labels: Always None, since the headings are the labels.
         public_notes: Number of public letters, from other wards, at least 1.
         sections_per_text: Maximum number of sections per letter, both counted in records and written, from 1 to 7.

@@ -106,7 +106,6 @@ class AugPeSettings(PromptingSettings):
     """Aug-PE and, with a vocabulary, Aug-PE+, with the papers' terms and defaults.
 
     Attributes:
-        samples: N, total number of synthetic texts, which is also the size of the population.
         rounds: T, number of rounds, each with a private query.
         select: Choice of survivors: "rank", those with the most votes; "sample", draws in proportion to votes above the
             threshold.
@@ -116,7 +115,6 @@ class AugPeSettings(PromptingSettings):
         look_ahead: k, number of variations; their mean embedding represents a text in votes. With 0, the text's own
             embedding does.
         variation: Kind and length of the variations.
-        words: Requested length of an initial text in words; None leaves it open.
         fine: Number of grid units in a vote: lower it if sums grow too large; raise it for many parties, since integers
             cannot represent noise shares that are too small.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
@@ -168,7 +166,6 @@ class PreTextSettings(PromptingSettings):
     """PrE-Text: seeds evolve by votes, and the released texts are then written from the seeds.
 
     Attributes:
-        samples: N, total number of synthetic texts, written in the last phase.
         seeds: Size of the population that evolves; if None, a fifth of N, at most 400, at least `shots` per label. A
             seed costs 1 + k texts in every round: with 400 seeds, 20,000 texts would be written to release N = 100.
         rounds: T, number of rounds, each with a private query.
@@ -178,7 +175,6 @@ class PreTextSettings(PromptingSettings):
             candidate's own embedding does.
         shots: Number of seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
-        words: Requested length in words of an initial or a released text; None leaves it open.
         fine: As in Aug-PE.
         smoothing: As in Aug-PE.
     """

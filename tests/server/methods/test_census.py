@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from server.settings.sections import with_values
 from simulations.api.result import Result
 from simulations.run import simulate
 from tests.support.lanes import slow
-from tests.support.method_contract import TASK, Echo, World, embed, plan_of, run, steps
+from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
 
 SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 3}
@@ -58,19 +57,6 @@ def test_all_of_epsilon_buys_one_query_after_the_first_round():
     assert (spec.labels, spec.directions, spec.count, spec.grid, spec.max_records) == (2, 4, 512, 1024, 3)
     world = World(census := method())
     assert [len(world.asked) for _ in steps(census, world)] == [1, 1, 1]
-
-
-def test_where_is_asked_is_a_function_of_the_first_rounds_texts_and_of_the_descriptions():
-    world = World(census := method())
-    first = next(steps(census, world))
-    ((_, _, query),) = world.asked
-    vectors = embed([candidate.text for candidate in first.candidates])
-    labels = np.array([list(TASK.labels).index(candidate.label) for candidate in first.candidates])
-    means = np.stack([vectors[labels == number].mean(axis=0) for number in (0, 1)])
-    described = np.linalg.norm(means, axis=1).mean() * embed(["about a", "about b"])
-    assert np.allclose(query.centres, (means + described) / 2, atol=1e-6)
-    lengths = np.linalg.norm((vectors - query.centres[labels]) @ query.basis.T, axis=1)
-    assert query.radius[0] == pytest.approx(np.quantile(lengths, 0.25), rel=1e-5)
 
 
 def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
@@ -136,25 +122,6 @@ def test_models_that_write_what_was_requested_write_more():
     assert last.rounds[-1].figures["weights"] == first.memory.weights
 
 
-@pytest.mark.parametrize(("share", "effective"), [(0.75, 0.8), (0.5, 1.0)])
-def test_texts_are_weighed_by_the_shares_of_the_labels(share, effective):
-    census = method(labels="requested", need=False)
-    last = run(census, World(census, answers=answered(shares=(share, 1 - share)), deviation=0.0))
-    by_label = {text.label: text.weight for text in last.candidates}
-    assert sum(by_label.values()) == pytest.approx(2)
-    assert last.rounds[-1].figures["effective_sample"] == pytest.approx(effective)
-    assert by_label["a"] == pytest.approx(2 * share)
-
-
-def test_labels_with_large_shares_and_few_texts_get_more():
-    census = method(rounds=2)
-    world = World(census, answers=answered(shares=(0.75, 0.25)), deviation=0.0)
-    world.embed = apart(world, lambda text: False)
-    first, last = steps(census, world)
-    assert first.memory.needs == pytest.approx({"a": 48 * 0.625 - 12, "b": 48 * 0.375 - 12})
-    assert [sum(text.label == label for text in last.candidates) for label in TASK.labels] == [30, 18]
-
-
 def test_each_use_of_the_answer_can_be_switched_off():
     answers = answered(shares=(0.7, 0.3), offset=0.5)
     plain = run(method(**OFF), world := World(method(**OFF), answers=answers, deviation=0.0))
@@ -215,26 +182,6 @@ def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(ask
     later = [request.words for request in world.requests if request.words]
     assert later
     assert all(15 <= words <= 19 for words in later)
-
-
-class Asking(Echo):
-    """Every other text is a question."""
-
-    def _reply(self, request):
-        reply = super()._reply(request)
-        return replace(reply, texts=tuple(f"{text}?" if at % 2 else text for at, text in enumerate(reply.texts)))
-
-
-@pytest.mark.parametrize(("asked", "questions"), [("none", 24), ("questions", 36)])
-def test_among_more_texts_those_in_the_form_of_the_records_are_kept(asked, questions, monkeypatch):
-    monkeypatch.setitem(FORMAL, "ending", 0)  # a question mark
-    census = method(questionnaire=asked, rounds=2, texts_per_request=2, labels="requested", need=False)
-    world = World(census, answers=answered() if asked == "none" else alike, deviation=0.5)
-    world.providers = {name: Asking(name, silent=False) for name in world.models}
-    _, last = steps(census, world)
-    assert len(last.candidates) == 48
-    # Half of the texts of either round are questions: 36 of 72.
-    assert sum(text.text.endswith("?") for text in last.candidates) == pytest.approx(questions, abs=1)
 
 
 def test_a_length_that_is_set_and_zero_shot_runs_stay_as_they_are():

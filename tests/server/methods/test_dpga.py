@@ -1,19 +1,16 @@
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from common.errors import ConfigError, ProviderError
-from common.plan.plan import Plan
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
-from server.planning.calibration import calibrate
-from tests.support.method_contract import TASK, World, plan_of, run, steps
+from tests.support.method_contract import TASK, World, agreed_plan, plan_of, run, steps
 
 
 def dpga(**changes):
@@ -29,26 +26,6 @@ def answers(**replies):
         SIMILARITY: lambda query: [6.0, 20.0],
     } | replies
     return lambda name, nth, query: fixed[name](query) if name in fixed else None
-
-
-def plan(method, *, epsilon, parties=1):
-    secure = parties > 1
-    draft = Plan(
-        method="dpga",
-        labels=tuple(TASK.labels),
-        encoder="e",
-        parties=parties,
-        max_dropouts=0,
-        colluders=0,
-        threshold=parties // 2 + 1 if secure else 1,
-        secure=secure,
-        degree=parties - 1 if secure else 0,
-        epsilon=math.inf,
-        delta=1e-5,
-        unit="sample",
-        queries=plan_of(method),
-    )
-    return calibrate(draft, epsilon)
 
 
 def test_half_of_epsilon_for_metadata_and_the_mean_similarity_paid_by_the_votes():
@@ -95,7 +72,7 @@ def test_an_ablation_asks_less_and_leaves_its_share_to_the_votes(name):
 
 
 def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_its_share_or_less():
-    agreed = plan(dpga(), epsilon=4.0)
+    agreed = agreed_plan(dpga(), task=TASK, epsilon=4.0)
     assert 3.99 < accountant.epsilon(agreed.releases(), agreed.delta) <= 4
     scale = {query.name: query.scale / query.spec.grid for query in agreed.queries}
     # Alone at its share a histogram has scale 1 / 0.4, the range's threshold 4 / 0.8, the pairs 2 / 0.2.
@@ -106,7 +83,7 @@ def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_it
 
 def test_one_subsample_for_all_votes_saves_noise_and_one_for_each_is_counted_as_such():
     one, separate, joint = (
-        plan(dpga(**changes), epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
+        agreed_plan(dpga(**changes), task=TASK, epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
     )
     votes = [agreed.queries[-1] for agreed in (one, separate, joint)]
     assert [(query.rate, query.redraw) for query in votes] == [(0.8, False), (0.8, True), (1.0, False)]

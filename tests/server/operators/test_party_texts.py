@@ -1,6 +1,9 @@
 """Texts that parties answer with become candidates: decoded, balanced or not, and drawn by the experiment seed."""
 
 from collections import Counter
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,14 +11,24 @@ import pytest
 from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.texts import RewrittenSpec
-from server.operators import party_texts
+from server.operators.party_texts import PartyTexts, check_party_texts
 from tests.support.method_contract import TASK
 
 SPEC = RewrittenSpec(texts=4, longest=30)
 
 
-class Tools:
-    task, models, experiment_seed = TASK, ("m",), 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts(PartyTexts):
+    """A method whose parties write all texts; its plan is the test's own."""
+
+    name: str = "here"
+    query: ClassVar[str] = "texts"
+    balanced: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced(Texts):
+    balanced: ClassVar[bool] = True
 
 
 def answer(*parties):
@@ -23,9 +36,9 @@ def answer(*parties):
 
 
 def state(answers, samples, *, balanced=False, seed=0):
-    tools = Tools()
-    tools.experiment_seed = seed
-    return party_texts.released_state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
+    tools = SimpleNamespace(task=TASK, models=("m",), experiment_seed=seed)
+    tools.spec, tools.ask = lambda name: SPEC, lambda name, nth: answers
+    return (Balanced if balanced else Texts)(samples=samples).step(None, tools)
 
 
 TWO = answer([(0, "a1"), (0, "a2"), (1, "b1")], [(0, "a3"), (1, "b2"), (1, "b3")])
@@ -71,6 +84,6 @@ def test_an_answer_that_is_no_text_is_refused():
 
 
 def test_fewer_texts_than_labels_are_refused():
-    party_texts.check_party_texts("dp_sgd", 2, TASK)
+    check_party_texts("dp_sgd", 2, TASK)
     with pytest.raises(ConfigError, match=r"method\.samples"):
-        party_texts.check_party_texts("dp_sgd", 1, TASK)
+        check_party_texts("dp_sgd", 1, TASK)

@@ -1,12 +1,11 @@
 """Each default stands once, in the schema: no file of `configs/` and no class that takes the settings repeats one."""
 
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 import configs
@@ -16,7 +15,7 @@ from server.prepare.build import plan_of
 from server.prepare.compose import compose_settings, load_settings, store, values, write_yaml
 from server.settings import schema
 from server.settings.evaluation import EvaluationSettings
-from server.settings.methods import METHODS, AugPePlusSettings
+from server.settings.methods import METHODS
 from server.settings.reading import AUTO, defaults, mapping_of, read_section, settings_of
 from server.settings.seeded import RefinementSettings
 from server.settings.tasks import REMOVED, TASKS
@@ -27,7 +26,6 @@ FILES = sorted(path for path in ROOT.glob("**/*.yaml") if "deployment" not in pa
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
 SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "PrivacyTarget", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
-TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
 
 
 def leaves(values, above=""):
@@ -58,20 +56,6 @@ def test_a_file_states_what_differs_from_the_schema_alone(stated, section):
 
 def test_each_section_of_the_schema_is_begun_with_by_a_file():
     assert {parameter.values[1] for parameter in based()} == set(SECTIONS)
-
-
-@pytest.mark.parametrize("section", TAKEN, ids=lambda section: section.__name__)
-def test_what_takes_the_settings_adds_no_default(section):
-    made = get_object(section.made_by)
-    if section is not AugPePlusSettings:
-        assert issubclass(made, section)
-    assert [field.name for field in fields(made)] == [
-        field.name for field in fields(section)
-    ] or section is AugPePlusSettings
-    for setting, parameter in zip(fields(section), fields(made), strict=True):
-        if setting.name in {"name", "vocabulary"} or setting.default_factory is not MISSING:
-            continue
-        assert setting.default == parameter.default, setting.name
 
 
 def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
