@@ -132,7 +132,7 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
         log.warning("%s", few)
     estimates = with_weakest_parts(plan, compared, records)
     run_folder = RunFolder(
-        folder,
+        path=folder,
         plan=plan,
         summary=RunSummary(
             run=settings.run,

@@ -72,8 +72,7 @@ class EvaluationSettings:
             (`server.metrics.adaptation`).
         target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
         weight: λ, at least 0: the weight of the adaptation loss.
-        epochs: Epochs of the network (50 if None), or the largest number of epochs of fine-tuning (10 if None); at
-            least 1.
+        epochs: Epochs of the network (50 if None), or the largest number of epochs of fine-tuning (10 if None).
         vocabulary: A `.txt` of terms, for released texts that are sequences of keyphrases (DP-KPS, section B.2.2):
             training and test texts are replaced by their terms, in order. None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.

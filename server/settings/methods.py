@@ -65,8 +65,7 @@ class CensusSettings(PromptingSettings):
             (`server/prepare/automatic.py`).
         count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger
             amount makes the means less precise.
-        description: Weight of a label's public description in its centre, relative to the label's first-round texts, in
-            [0, 1].
+        description: Weight of a label's public description in its centre, relative to the label's first-round texts.
         shots: S, number of exemplars in a prompt, drawn from a pool of 2 S per label.
         shrinkage: Whether to shrink the estimates according to their known noise; off for the ablation.
         model_weighting: Whether to weight models by the estimates; off for the ablation.
@@ -90,8 +89,7 @@ class CensusSettings(PromptingSettings):
         label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
             is asked only if texts have several labels (`task.labels_per_text`). For texts in sections, the query is
             about the order of the sections.
-        shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section, at least
-            0.
+        shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section.
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
@@ -208,8 +206,7 @@ class PrivateExemplarsSettings(PromptingSettings):
 
     Attributes:
         texts: Whether texts are written; otherwise the exemplars themselves are the training data.
-        exemplars: Number of exemplars per label, at least 1, drawn from all private records; a prompt shows half of
-            them.
+        exemplars: Number of exemplars per label, drawn from all private records; a prompt shows half of them.
     """
 
     name: str = "private_exemplars"

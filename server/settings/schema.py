@@ -104,8 +104,7 @@ class SimulatedFederation(FederationSettings):
         records: M, total number of private records, at least 1; None uses all.
         partition: "natural", "dirichlet" or "iid". "natural" keeps each hospital's own records; if the data name no
             hospitals, it is the same as "dirichlet".
-        alpha: Concentration of the Dirichlet distribution, above 0; the smaller it is, the more unevenly records are
-            dealt out.
+        alpha: Concentration of the Dirichlet distribution; the smaller it is, the more unevenly records are dealt out.
         canaries: Number of records with a unique code and subject, at most 100, each added with probability 1/2;
             evaluation.metrics=[canaries] looks for these records.
         canary_form: "subject": one sentence for all canaries; "beginning": half of a held-out text with an unlikely
@@ -144,8 +143,7 @@ class Secagg:
         corrupt: Fraction of the parties, rounded up, assumed to share all they receive with the coordinator, in [0, 1].
         dropped: Fraction of the parties assumed to drop out of a sparse graph, in [0, 1].
         security_bits: On a sparse graph, a mask can be removed with probability below 2^-security_bits; at least 1.
-        correctness_bits: On a sparse graph, too few shares survive with probability below 2^-correctness_bits; at least
-            1.
+        correctness_bits: On a sparse graph, too few shares survive with probability below 2^-correctness_bits.
     """
 
     mode: Annotated[str, one_of("semi_honest", "malicious", "none")] = "semi_honest"
@@ -235,10 +233,8 @@ class Llm:
         use: Names of the K models to use, at least one; None uses all models.
         clean: Rules that clean the texts, as in `configs/llm/clean`; None cleans nothing, for models that write nothing
             but the text.
-        max_cost: Cap on the total cost of all models of the run, in the currency of the prices, above 0; None sets no
-            cap.
-        max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None sets no
-            cap.
+        max_cost: Cap on the total cost of all models of the run, in the currency of the prices; None sets no cap.
+        max_tokens: Cap on the total number of tokens read and written by all models of the run; None sets no cap.
         confirm_calls: Number of calls of remote and chat models above which a command asks at the terminal, or stops
             without `--yes`; None never asks. At least 0.
         prompts: Folder with files that replace wordings of the same names in `server/llm/prompts`; None replaces none.

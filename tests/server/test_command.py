@@ -1,7 +1,6 @@
 """`caucus-coordinator plan`: the price, before anything private is touched."""
 
 import json
-import logging
 from pathlib import Path
 
 import pytest
@@ -219,13 +218,6 @@ def test_each_method_has_a_short_form(method, epsilon, tmp_path, capsys):
     assert all(line and "None" not in line and "nan" not in line for line in lines)
     asked = [line for line in lines if " answer: " in line or " answers: " in line]
     assert bool(asked) != ("asked nothing" in lines[0])
-
-
-@pytest.mark.usefixtures("unrehearsed")
-def test_one_party_alone_is_said(capsys, caplog):
-    caplog.set_level(logging.WARNING)
-    assert plan(capsys, "federation.parties=1")["aggregation"] == "none"
-    assert "one party" in caplog.text
 
 
 def test_a_report_is_written_again_from_its_folder(capsys, tmp_path):

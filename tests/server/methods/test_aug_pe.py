@@ -5,7 +5,6 @@ import pytest
 
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import decode_terms
-from common.queries.votes import VotesSpec
 from server.methods.aug_pe import VOCABULARY, VOTES, AugPe
 from tests.support.method_contract import TASK, World, plan_of, run, steps
 
@@ -13,24 +12,6 @@ from tests.support.method_contract import TASK, World, plan_of, run, steps
 def rising(name, nth, query):
     """The later a candidate stands, the more votes it has."""
     return np.arange(1, query.length + 1)
-
-
-def test_t_queries_each_on_the_whole_population():
-    method = AugPe(samples=24, rounds=4)
-    world = World(method)
-    run(method, world)
-    assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 24) for nth in range(4)]
-    assert plan_of(method, 3)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=3)
-
-
-def test_the_first_population_is_zero_shot_and_balanced_over_labels_and_models():
-    method = AugPe(samples=24, rounds=1, words=9)
-    world = World(method)
-    run(method, world)
-    first = [request for request in world.requests if not request.source]
-    assert Counter(request.label for request in first) == {"a": 12, "b": 12}
-    assert all(request.words == 9 and not request.good for request in first)
-    assert [len(model.requests) - 6 for model in world.providers.values()] == pytest.approx([12, 12], abs=6)
 
 
 def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variations():

@@ -128,14 +128,6 @@ def test_new_texts_have_labels_lengths_and_keywords_of_the_metadata():
     assert all(request.attribute in keywords[request.label] for request in first)
 
 
-def test_elites_are_the_most_voted_and_stay_as_long_as_they_are():
-    method = dpga(samples=10, rounds=3, suppression=False)
-    votes = {VOTES: lambda query: np.arange(query.length)[::-1]}
-    states = list(steps(method, World(method, answers=answers(**votes))))
-    assert states[0].candidates == states[1].candidates == states[2].candidates
-    assert {candidate.round for candidate in states[2].candidates} == {0}
-
-
 def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     method = dpga(samples=10, rounds=2)
     world = World(method, answers=answers(**{LABELS: lambda query: [60.0, -1.5]}))
@@ -144,14 +136,6 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     assert any(note.startswith("b: noised count") for note in state.rounds[0].notes)
     assert {request.label for request in world.requests if not request.phrases} == {"a"}
     assert all(query.labels.max() == 0 for name, _, query in world.asked if name == KEYWORDS)
-
-
-def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_stated():
-    method = dpga(samples=10, rounds=1)
-    replies = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
-    report = run(method, World(method, answers=replies)).rounds[0]
-    assert [any(fact in note for note in report.notes) for fact in ("60 words", "tau")] == [True, True]
-    assert report.figures["metadata"]["tau"] == 0
 
 
 def same(texts):

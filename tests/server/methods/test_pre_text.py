@@ -3,10 +3,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.methods.pre_text import VOTES, PreText
-from tests.support.method_contract import World, plan_of, run, steps
+from tests.support.method_contract import World, steps
 
 SMALL = {"samples": 30, "seeds": 12, "rounds": 3, "look_ahead": 2, "shots": 2}
 
@@ -17,14 +16,6 @@ def favourite(name, nth, query):
     for label in range(2):
         votes[np.flatnonzero(query.labels == label)[0]] = 4.0
     return votes
-
-
-def test_t_queries_each_on_all_seeds():
-    method = PreText(**SMALL)
-    world = World(method)
-    run(method, world)
-    assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 12) for nth in range(3)]
-    assert plan_of(method, 8)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=8)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.errors import ConfigError, ProtocolError, ProviderError
+from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
@@ -14,7 +14,7 @@ from common.queries.votes import VotesSpec
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.support.method_contract import MODELS, PARTIES, TASK, World, plan_of, run, steps
+from tests.support.method_contract import PARTIES, World, plan_of, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)
 KINDS = tuple(MECHANISMS)
@@ -75,15 +75,6 @@ def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
 )
 def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
     assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
-
-
-def test_the_pool_is_abstracts_evenly_over_labels_and_models():
-    world = World(method(abstract_words=9))
-    run(method(abstract_words=9), world)
-    written = [request for request in world.requests if request.abstract and not request.source]
-    assert Counter(request.label for request in written) == {"a": 10, "b": 10}
-    assert {request.words for request in written} == {9}
-    assert [len(model.requests) > 0 for model in world.providers.values()] == [True, True]
 
 
 def chosen(*positions):
@@ -191,13 +182,6 @@ def test_a_pool_that_came_out_smaller_is_used_and_stated():
     assert all(number in state.rounds[0].notes[0] for number in ("15", "20"))
 
 
-@pytest.mark.parametrize("candidates", KINDS)
-def test_models_that_write_nothing_stop_the_run(candidates):
-    how = method(candidates=candidates)
-    with pytest.raises(ProviderError, match="for a, b"):
-        run(how, World(how, silent=MODELS, most_lost=1))
-
-
 def test_too_few_texts_after_refinement_are_stated():
     how = method(candidates="seed_unproven", refinement=Refinement(similarity=0.5, nll=1.0))
     world = World(how, most_lost=1)
@@ -210,8 +194,3 @@ def test_too_few_texts_after_refinement_are_stated():
     assert [note.partition(" texts")[0] for note in notes] == [
         f"{label}: {left[label]}" for label in "ab" if left[label] < 6
     ]
-
-
-def test_a_pool_that_is_smaller_than_the_labels_is_refused():
-    with pytest.raises(ConfigError, match="pool"):
-        plan_of(method(pool=2, nearest=0), task=TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")))

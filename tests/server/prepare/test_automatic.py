@@ -230,7 +230,3 @@ def test_lengths_that_the_hospitals_tell_and_those_of_sections_are_no_lengths_of
     sections = ["task=demo_letters", "task.public_notes=20", "method=census", "federation.parties=3"]
     assert resolve_auto(compose_settings(["llm=qwen", *sections])).method.words is None
     assert "Set method.words=NUMBER" in caplog.text
-
-
-def test_the_shortest_length_is_a_word(tmp_path):
-    assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", texts=("a", "b", "c"))).method.words == 1
