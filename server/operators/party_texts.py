@@ -31,6 +31,17 @@ class PartyTexts(PartyTextsSettings):
     query: ClassVar[str]
     balanced: ClassVar[bool]
 
+    def check_task(self, task: Task) -> None:
+        """Raise a ConfigError if there are fewer texts than labels, or if the task has types of spans."""
+        task.check_unmarked(
+            f"method {self.name}",
+            "as the hospitals' own models write the texts and mark none",
+            "Choose method=census or wasp",
+        )
+        if self.samples < len(task.labels):
+            expected = f"at least one text for each of {len(task.labels)} labels"
+            raise ConfigError("method.samples", expected=expected, got=self.samples)
+
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return zero, as the parties write all texts."""
         del task, models
@@ -70,17 +81,3 @@ class PartyTexts(PartyTextsSettings):
             0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
         )
         return State(round=1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
-
-
-def check_party_texts(name: str, samples: int, task: Task) -> None:
-    """Check that there is at least one text for each label, and that the task requires no spans.
-
-    Raises:
-        ConfigError: There are fewer texts than labels, or the task has types of spans.
-    """
-    task.check_unmarked(
-        f"method {name}", "as the hospitals' own models write the texts and mark none", "Choose method=census or wasp"
-    )
-    if samples < len(task.labels):
-        expected = f"at least one text for each of {len(task.labels)} labels"
-        raise ConfigError("method.samples", expected=expected, got=samples)

@@ -11,7 +11,7 @@ import pytest
 from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.texts import RewrittenSpec
-from server.operators.party_texts import PartyTexts, check_party_texts
+from server.operators.party_texts import PartyTexts
 from tests.support.method_contract import TASK
 
 SPEC = RewrittenSpec(texts=4, longest=30)
@@ -78,6 +78,6 @@ def test_an_answer_that_is_no_text_is_refused():
 
 
 def test_fewer_texts_than_labels_are_refused():
-    check_party_texts("dp_sgd", 2, TASK)
+    Texts(samples=2).check_task(TASK)
     with pytest.raises(ConfigError, match=r"method\.samples"):
-        check_party_texts("dp_sgd", 1, TASK)
+        Texts(samples=1).check_task(TASK)
