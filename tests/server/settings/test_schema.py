@@ -1,14 +1,11 @@
-"""Each default stands once, in the schema: no file of `configs/` and no class that takes the settings repeats one."""
+"""Settings are documented, stored and read again, those of older runs too; plans and Python functions take them all."""
 
 from dataclasses import fields
 from inspect import signature
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from omegaconf import OmegaConf
 
-import configs
 import simulations
 from common.errors import ConfigError, PlanError
 from server.prepare.build import plan_of
@@ -16,46 +13,14 @@ from server.prepare.compose import compose_settings, load_settings, store, value
 from server.settings import schema
 from server.settings.evaluation import EvaluationSettings
 from server.settings.methods import METHODS
-from server.settings.reading import AUTO, defaults, mapping_of, read_section, settings_of
+from server.settings.reading import AUTO, mapping_of, read_section, settings_of
 from server.settings.seeded import RefinementSettings
 from server.settings.tasks import REMOVED, TASKS
 from tests.support.plans import plan_with
 
-ROOT = Path(configs.__file__).parent
-FILES = sorted(path for path in ROOT.glob("**/*.yaml") if "deployment" not in path.parts)
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
 SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "PrivacyTarget", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
-
-
-def leaves(values, above=""):
-    for name, value in values.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
-
-
-def based():
-    """Files that begin with the defaults of a section."""
-    for path in FILES:
-        stated = OmegaConf.to_container(OmegaConf.load(path))
-        for base in stated.pop("defaults", []):
-            if str(base).startswith("/schema/"):
-                yield pytest.param(
-                    stated, base[len("/schema/") : -len("@_here_")], id=f"{path.parent.name}/{path.stem}"
-                )
-
-
-@pytest.mark.parametrize(("stated", "section"), list(based()))
-def test_a_file_states_what_differs_from_the_schema_alone(stated, section):
-    known = dict(leaves(defaults(SECTIONS[section])))
-    repeated = {name: value for name, value in leaves(stated) if name in known and known[name] == value}
-    assert not repeated
-
-
-def test_each_section_of_the_schema_is_begun_with_by_a_file():
-    assert {parameter.values[1] for parameter in based()} == set(SECTIONS)
 
 
 def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
