@@ -68,24 +68,21 @@ class EvaluationSettings:
             "network": three layers on the encoder's vectors; "finetuned": a transformer with all weights trained.
         checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
         device: Device for the training, as torch names it.
-        domain_adaptation: "none"; or "deep_coral", which adapts the network to `target`
-            (`server.metrics.adaptation`).
+        domain_adaptation: "none"; or "deep_coral": the network adapts to `target` (`server.metrics.adaptation`).
         target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
         weight: λ, at least 0: the weight of the adaptation loss.
         epochs: Epochs of the network (50 if None), or the largest number of epochs of fine-tuning (10 if None).
         vocabulary: A `.txt` of terms, for released texts that are sequences of keyphrases (DP-KPS, section B.2.2):
             training and test texts are replaced by their terms, in order. None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
-        federated: Fraction of epsilon, up to 0.5, spent on the noised count of the parties' records that a classifier
-            trained on the synthetic texts labels correctly (`server/evaluation/federated_count.py`); 0 plans no such
-            query.
+        federated: Fraction of epsilon for a noised count of the parties' records that a classifier trained on the texts
+            labels correctly (`server/evaluation/federated_count.py`); 0 plans no such query.
         language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models for the LIRA attack.
         seeds: Number of times a randomised model is trained, for an interval over these trainings; with 1, the interval
             is over the test texts, as it is for models that are not randomised.
-        embedding: Encoder used only by the small model; None uses the run's encoder. The encoder may be an endpoint
-            (`server.evaluation.remote_encoder`).
+        embedding: Encoder, or endpoint (`server.evaluation.remote_encoder`), of the small model alone; None: the run's.
         own: The user's own metrics, keyed by name; a metric receives only the synthetic texts.
     """
 

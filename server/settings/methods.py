@@ -60,9 +60,8 @@ class CensusSettings(PromptingSettings):
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.
-        directions: k, number of directions of the subspace, and so of the coordinates requested for each label in
-            addition to its count. `auto` chooses k from the expected number of records
-            (`server/prepare/automatic.py`).
+        directions: k, number of directions of the subspace, so of coordinates requested for each label beside its
+            count. `auto` chooses k from the expected number of records (`server/prepare/automatic.py`).
         count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger
             amount makes the means less precise.
         description: Weight of a label's public description in its centre, relative to the label's first-round texts.
@@ -76,8 +75,7 @@ class CensusSettings(PromptingSettings):
             requested; or "gate": as "requested", without the texts for which another label is more probable.
         evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
             indicate that the text's model writes what is requested; off for the ablation.
-        share_weights: Whether to weight the released texts by the estimated proportions of the labels; off for the
-            ablation.
+        share_weights: Whether to weight the released texts by the labels' estimated proportions; off for the ablation.
         transfer: Maximum number of public texts that are given label probabilities (`transfer.jsonl`), at least 0.
         questionnaire: Questions about the form of the records' texts, asked in the same query: "none"; "questions",
             about length, person and the like; or "terms", these questions and common words of the first round's texts.
@@ -86,9 +84,8 @@ class CensusSettings(PromptingSettings):
         best_of: Number of texts that later rounds order for each text kept, if a questionnaire was answered: for each
             label, the texts that best match the answers are kept. With 1, all texts are kept.
         census: `census.json` of a finished run, to be used instead of a new query.
-        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
-            is asked only if texts have several labels (`task.labels_per_text`). For texts in sections, the query is
-            about the order of the sections.
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, asked only if texts have
+            several (`task.labels_per_text`), or about the order of sections.
         shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section.
     """
 

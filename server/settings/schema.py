@@ -60,23 +60,18 @@ class FederationSettings:
 
     Attributes:
         parties: L, the number of parties, at least 1.
-        hospitals: In a deployment, the parties' names from the roster, in order of their numbers; if None, the parties
-            are named "party 0" and so on.
-        max_records: Public bound on the number of records per party, which in a deployment is the roster's bound; if
-            None, 2^20.
-        max_dropouts: Number of parties that may be missing from a round, fewer than all; each such party increases the
-            noise.
-        max_attempts: Maximum number of attempts at each query, at least 1, all charged to the budget. With 2 attempts
-            and secagg=malicious, a run survives the loss of a party between its answer and the agreement on who has
-            answered.
+        hospitals: In a deployment, the parties' names in the roster, in order; None: "party 0" and so on.
+        max_records: Public bound on the records of a party, in a deployment the roster's; if None, 2^20.
+        max_dropouts: Number of parties that may miss a round, fewer than all; each of them increases the noise.
+        max_attempts: Maximum number of attempts at each query, all charged to the budget. With 2 and secagg=malicious,
+            a run survives the loss of a party between its answer and the agreement on who has answered.
         colluders: Number of parties assumed to reveal their noise to the coordinator, fewer than all; each such party
             increases the noise. If None, the number is 0 or, with secagg=malicious, the number that `secagg.corrupt`
             implies, as hospitals assume.
         expected_records: M, at least 1, a public guess of the total number of records, from which `plan` computes the
             expected signal. If None, M is unknown or, in a simulation, the number of records that are dealt out.
         timeout: Maximum number of seconds to wait for replies and for nodes to connect, at least 0.
-        retries: Number of times a failed query is sent again before the run ends, at least 0, with the same bytes and
-            at no privacy cost.
+        retries: Number of times a failed query is sent again, with the same bytes and at no privacy cost.
     """
 
     parties: Count = 3
@@ -107,8 +102,7 @@ class SimulatedFederation(FederationSettings):
         alpha: Concentration of the Dirichlet distribution; the smaller it is, the more unevenly records are dealt out.
         canaries: Number of records with a unique code and subject, at most 100, each added with probability 1/2;
             evaluation.metrics=[canaries] looks for these records.
-        canary_form: "subject": one sentence for all canaries; "beginning": half of a held-out text with an unlikely
-            ending.
+        canary_form: "subject": one sentence for all; "beginning": half of a held-out text with an unlikely ending.
         canary_times: Number of copies of an added canary among the records, at least 1.
         style_site: Index of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             these words. None if there is no such party.
@@ -136,10 +130,8 @@ class Secagg:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;
             "none": the coordinator sees each party's answer, and each party adds the full noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
-        threshold: Number of parties needed to recover a lost mask key on the full graph, at least 1; if None, the
-            smallest safe number.
-        full_graph_up_to: Maximum number of parties for which the graph is complete, at least 1; with more parties, it
-            is sparse and random.
+        threshold: Number of parties needed to recover a lost mask key on the full graph; None: the smallest safe one.
+        full_graph_up_to: Maximum number of parties of a complete graph; with more, it is sparse and random.
         corrupt: Fraction of the parties, rounded up, assumed to share all they receive with the coordinator, in [0, 1].
         dropped: Fraction of the parties assumed to drop out of a sparse graph, in [0, 1].
         security_bits: On a sparse graph, a mask can be removed with probability below 2^-security_bits; at least 1.
@@ -197,8 +189,7 @@ class Rules:
         copies: Drop a text that equals one shown in the prompt, regardless of case and punctuation.
         duplicates: Drop an exact duplicate of an earlier text of the run.
         languages: Drop a text in another language than the task's, as its most frequent words show.
-        foreign: Drop a text with a word in a script that the public texts do not use; such texts are counted even if
-            the rule is off.
+        foreign: Drop a text with a word in a script that no public text uses; off, such texts are still counted.
     """
 
     characters: bool = True
@@ -231,12 +222,11 @@ class Llm:
 
     Attributes:
         use: Names of the K models to use, at least one; None uses all models.
-        clean: Rules that clean the texts, as in `configs/llm/clean`; None cleans nothing, for models that write nothing
-            but the text.
+        clean: Rules that clean the texts, as in `configs/llm/clean`; None: for models that write nothing but the text.
         max_cost: Cap on the total cost of all models of the run, in the currency of the prices; None sets no cap.
         max_tokens: Cap on the total number of tokens read and written by all models of the run; None sets no cap.
         confirm_calls: Number of calls of remote and chat models above which a command asks at the terminal, or stops
-            without `--yes`; None never asks. At least 0.
+            without `--yes`; None never asks.
         prompts: Folder with files that replace wordings of the same names in `server/llm/prompts`; None replaces none.
         name_other_labels: Whether prompts name the task's other labels, to keep clear of them. Small models then write
             about those. Large models may profit; this was not measured.
@@ -282,8 +272,8 @@ class Settings:
         retention: How long the texts are kept, and whether they may be passed on; the hospitals read it in the plan.
         models_place: Who runs the language models and in which country; the hospitals read it in the plan, after the
             models' names, which are filled in from `llm`.
-        embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run" stores them in the run
-            folder, and None does not store them.
+        embedding_cache: File for vectors of synthetic texts, for slow encoders; "run": in the run folder; None: no
+            file.
         reply_cache: File that stores the models' replies, which runs may share; None stores them in the run folder.
         experiment_seed: Seed for prompts, sampling and built-in models, at least 0; never used for noise or keys.
         tracking: "tensorboard" writes the figures of each round to RUN/tensorboard, which needs the `tracking` extra.
@@ -295,8 +285,7 @@ class Settings:
         secagg: Secure aggregation.
         federation: The parties.
         evaluation: The evaluation.
-        automatic: Names of the method's settings that are `auto`; until a number is chosen, each has the value for
-            unknown records and texts.
+        automatic: Names of the method's settings that are `auto`, each with the value for unknown records and texts.
         others: Further top-level settings, to which the user's settings may refer as ${NAME}.
     """
 
@@ -332,8 +321,7 @@ class SimulationSettings(Settings):
     """All settings of a simulation of a whole federation on one machine.
 
     Attributes:
-        row: Name of this run's row in a sweep's table, set by an experiment or derived from the overrides; None outside
-            a sweep.
+        row: This run's row in a sweep's table, set by an experiment or derived from the overrides; None outside one.
         engine: "local": this process; "flower": Flower's simulation engine on Ray.
         client: Content of client.yaml, the same for all simulated parties (`client.settings`).
         labels_from_records: Whether the labels were taken from private records, without noise.

@@ -150,7 +150,7 @@ class PromptingSettings(SynthesisSettings):
     """Settings of a method whose texts the coordinator's language models write.
 
     Attributes:
-        texts_per_request: Number of texts that one prompt requests, at least 1. `auto` chooses it from their length
+        texts_per_request: Number of texts that one prompt requests; `auto` follows their length
             (`server/prepare/automatic.py`).
         temperature: Sampling temperature of the language models, in [0, 2].
         words: Requested length of a text in words, at least 1; None leaves it open. `auto` is the median length of the
@@ -175,7 +175,7 @@ class FineTuning:
     Attributes:
         start: Model to start from: a folder, or a name in the local cache; None starts from random weights.
         epochs: Number of passes over the texts, at least 1.
-        learning_rate: Learning rate of AdamW; if None, 4e-4 from a checkpoint, as in the papers, or 4e-3 from random
+        learning_rate: Learning rate of AdamW; if None, 4e-4 from a checkpoint, as in the papers, 4e-3 from random
             weights.
         weight_decay: Weight decay of AdamW, at least 0.
         device: Device, as torch names it.

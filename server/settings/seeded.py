@@ -44,25 +44,22 @@ class DpKpsSettings(PromptingSettings):
             spends epsilon 1 or 5 on the histogram, and 5 or 10 on the densities.
         mechanism: "laplace", as in the paper: pure DP and single features; "gaussian": (epsilon, delta)-DP and paired
             features, with far less noise.
-        features: I, number of features of each sketch. With Laplace noise and M records per label, use at most about
-            epsilon M / 2.
-        grid: B, number of grid units per unit of a feature in each sketch; if None, as many as the table of the noise
-            allows, at most 256.
+        features: I, number of features of each sketch; with Laplace noise and M records per label, about epsilon M / 2
+            at most.
+        grid: B, number of grid units per unit of a feature; if None, as many as the table of the noise allows, at most
+            256.
         bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's value is 1,
             for encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out
             from a background of exp(-2).
-        sequence: "independent"; or "iterative": each phrase is drawn given the phrases before it, which needs very many
-            records.
+        sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
         ensemble: Ensemble for iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉ sketches.
         length: K, number of phrases in a sequence, at most `kept_terms`.
-        few_shot: File of texts that the recipient of the data provides; each prompt shows all of them, with their own
-            phrases. They do not belong to the parties, are not protected, and must not be test texts. None if there are
-            no such texts.
-        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts contain the label and no
-            phrases, and no queries are asked.
+        few_shot: File of the recipient's own texts; each prompt shows all of them, with their own phrases. They are no
+            party's, are not protected, and must not be test texts. None: no such texts.
+        ablation: "none"; "no_llm": sequences are released; "only_llm": prompts have the label alone, and nothing is
+            asked.
         rounds: Always 1, since no later round would ask a query.
-        texts_per_request: Number of texts that one prompt requests with "only_llm"; otherwise each sequence has one
-            prompt and one text.
+        texts_per_request: Number of texts that one prompt requests with "only_llm"; otherwise each sequence has one.
     """
 
     made_by: ClassVar[str] = "server.methods.dp_kps.DpKps"
@@ -103,10 +100,8 @@ class RefinementSettings(FineTuning):
     The inherited settings are for the training of the surrogate, which the paper starts from BERT-small.
 
     Attributes:
-        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase, in (0, 1]; 1
-            keeps all texts.
-        nll: Fraction of the remaining texts to keep, those least likely under the surrogate, in (0, 1]; 1 keeps all
-            texts and needs no surrogate.
+        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase; 1 keeps all.
+        nll: Fraction of the rest to keep, those least likely under the surrogate; 1 keeps all and needs no surrogate.
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
@@ -126,8 +121,7 @@ class RpsgSettings(PromptingSettings):
         candidates: "pool": each record's own choice leaves its party, with pure ε; "histogram": choices are summed over
             the parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee
             (infinite ε): texts made from records leave their party.
-        pool: Number of abstracts that the models write, evenly over labels and models, at least 2. `auto` is twice
-            `samples`, at most 1,000.
+        pool: Number of abstracts that the models write, over labels and models; `auto`: twice `samples`, at most 1,000.
         abstract_words: Requested length of an abstract in words; None leaves it open. `auto` is 40, or the length of a
             text if that is less: `words`, or else the median length of the public texts.
         choices: Number of seeds that each party chooses, or releases; a public number. If None, all parties together
@@ -136,16 +130,15 @@ class RpsgSettings(PromptingSettings):
             each serve for several texts.
         mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
             "histogram": "laplace", pure ε, or "gaussian"; None uses the first of these.
-        nearest: With "pool": number of abstracts that a record rates as equally good, while all others are equally bad.
-            With 0, ratings are cosines, which is far weaker at the same epsilon. None means about pool / (1 +
-            e^epsilon).
+        nearest: With "pool": number of abstracts that a record rates as equally good, all others as equally bad. With
+            0, ratings are cosines, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
         top: With "histogram": number of votes per record; each vote has half the weight of the preceding vote.
         threshold: With "histogram": number of noised votes that an abstract must exceed, about the scale of the noise.
         fine: With "histogram": number of grid units in a vote.
-        smoothing: With "histogram": whether votes are smoothed over the embeddings (`server/operators/smoothing.py`);
-            if so, lower the threshold.
-        abstracts: With "seed_unproven": K, number of abstracts per record to choose from (Table 4; the party sets in
-            client.yaml how they are written).
+        smoothing: With "histogram": whether votes are smoothed (`server/operators/smoothing.py`); lower the threshold
+            then.
+        abstracts: With "seed_unproven": K, number of abstracts per record to choose from (Table 4), written as its
+            client.yaml says.
         longest: With "seed_unproven": maximum number of bytes in a released abstract.
         refinement: Settings of the choice of texts to keep.
         texts_per_request: Number of abstracts of the pool that one prompt requests; each seed has one prompt and one

@@ -128,16 +128,14 @@ class LabelledFilesSettings(TaskSettings):
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
             is the plural of `kind`; if None, it is formed by English rules, which fail for "diagnosis" and for other
             languages.
-        language: Language of the texts, which determines what is detected as personal information: "english", "german",
-            "french", "spanish" or "italian".
+        language: Language of the texts, of which personal information is detected: one of `LANGUAGES`.
         labels_per_text: Maximum number of labels per text, from 1 to 64. Above 1, files may have `labels` in place of
             `label`; if a record has more labels, only the first ones count (`server/tasks/SEVERAL_LABELS.md`).
         spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
             medicine}`; `test` and `public_text` may contain such spans in JSON Lines (`server/tasks/SPANS.md`).
         sections: Public description of each heading, for texts in sections, in place of `labels`; files then need no
             labels (`server/tasks/SECTIONS.md`).
-        sections_per_text: Maximum number of sections per text, both counted in records and written; if None, the number
-            of headings.
+        sections_per_text: Maximum number of sections per text, counted in records and written; None: all headings.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"

@@ -39,8 +39,8 @@ class Variation:
     Attributes:
         kind: "paraphrase" or "fill_in".
         mask: Fraction of the words that a fill-in replaces, in (0, 1].
-        length_spread: Standard deviation of a variation's requested length, as a fraction of its parent's length in
-            words, in [0, 1]; None requests no length.
+        length_spread: Standard deviation of a variation's requested length, as a share of its parent's; None requests
+            none.
     """
 
     kind: Annotated[str, one_of("paraphrase", "fill_in")] = "paraphrase"
@@ -63,11 +63,10 @@ class WaspSettings(PromptingSettings):
             less.
         shots: S, number of exemplars in a prompt and size of each pool, at least 2; a pool never has more than half of
             a label's candidates. `auto` is as for `top`.
-        contrast: Whether to use bad exemplars as well as good ones, and furthest votes to find them; off for the
-            ablation.
+        contrast: Whether to use bad exemplars too, and furthest votes to find them; off for the ablation.
         weighting: Whether to weight models by votes; off for the ablation.
-        look_ahead: k, number of paraphrases; their mean embedding represents a candidate in votes (Aug-PE). With 0, the
-            candidate's own embedding does.
+        look_ahead: k, number of paraphrases; in votes, their mean embedding represents a candidate (Aug-PE); with 0,
+            its own.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
         label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
@@ -107,13 +106,11 @@ class AugPeSettings(PromptingSettings):
 
     Attributes:
         rounds: T, number of rounds, each with a private query.
-        select: Choice of survivors: "rank", those with the most votes; "sample", draws in proportion to votes above the
-            threshold.
-        threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
-            a note says so.
+        select: Choice of survivors: "rank", most votes; "sample", in proportion to votes above the threshold.
+        threshold: Number of votes that a survivor must exceed; if none does, survivors are drawn uniformly, with a
+            note.
         expansion: L, at least 2: one in L texts of the next population is a survivor; the others are variations.
-        look_ahead: k, number of variations; their mean embedding represents a text in votes. With 0, the text's own
-            embedding does.
+        look_ahead: k, number of variations; in votes, their mean embedding represents a text; with 0, its own.
         variation: Kind and length of the variations.
         fine: Number of grid units in a vote: lower it if sums grow too large; raise it for many parties, since integers
             cannot represent noise shares that are too small.
@@ -121,8 +118,7 @@ class AugPeSettings(PromptingSettings):
             (`server/operators/smoothing.py`).
         vocabulary: For Aug-PE+, a `.txt` of public terms, one per line.
         first_terms: k, number of terms of a record that count in the vocabulary.
-        kept_terms: |V'|, number of terms kept for the initial prompts, those with the highest noised counts, at least
-            `terms`.
+        kept_terms: |V'|, number of terms for initial prompts, those with the highest noised counts, at least `terms`.
         terms: Number of random terms in an initial prompt.
         vocabulary_share: Fraction of epsilon spent on the vocabulary, between 0 and 1; the votes get the rest.
     """
@@ -169,10 +165,9 @@ class PreTextSettings(PromptingSettings):
         seeds: Size of the population that evolves; if None, a fifth of N, at most 400, at least `shots` per label. A
             seed costs 1 + k texts in every round: with 400 seeds, 20,000 texts would be written to release N = 100.
         rounds: T, number of rounds, each with a private query.
-        threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
-            a note says so.
-        look_ahead: k, number of variations; their mean embedding represents a candidate in votes. With 0, the
-            candidate's own embedding does.
+        threshold: Number of votes that a survivor must exceed; if none does, survivors are drawn uniformly, with a
+            note.
+        look_ahead: k, number of variations; in votes, their mean embedding represents a text; with 0, its own.
         shots: Number of seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
         fine: As in Aug-PE.
@@ -211,8 +206,7 @@ class DpgaSettings(SynthesisSettings):
         fresh: Number of new texts written from the metadata, as a multiple of N.
         mask: Fraction of the words that are replaced, in (0, 1].
         subsample: q, probability that a record takes part in the votes, in (0, 1]; with 1, all records do.
-        redraw: Whether to draw a separate subsample for each generation, which is charged accordingly; otherwise one
-            subsample serves all generations.
+        redraw: Whether each generation has a subsample of its own, charged accordingly; else one serves all.
         length: Whether to query the lengths of records; off for the ablation.
         longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
             actual range of lengths, the better.
@@ -224,10 +218,9 @@ class DpgaSettings(SynthesisSettings):
         tau: Initial threshold of the similarity, in [-1, 1]. The default drops only near copies. None follows the
             paper: it queries the mean similarity of private records and uses it as the threshold, which drops most
             texts that records voted for.
-        tau_step: Step by which the threshold grows until there are N elites; with 0, it stays the same, and there may
-            be fewer elites.
-        buckets: Number of buckets in the query for the mean similarity: a public guess of the number of records of one
-            party.
+        tau_step: Step by which the threshold grows until there are N elites; with 0, it stays, and there may be fewer.
+        buckets: Number of buckets in the query for the mean similarity: a public guess of one party's number of
+            records.
         label_share: Fraction of epsilon for the label histogram; in a task without labels, the votes get this fraction.
         length_range_share: Fraction for the length range.
         length_share: Fraction for the length histogram.
