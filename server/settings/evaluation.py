@@ -6,16 +6,8 @@ from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from server.settings.sections import (
-    Count,
-    FineTuning,
-    NotNegative,
-    Part,
-    between,
-    check_bounds,
-    one_of,
-    whole,
-)
+from server.settings.bounds import Count, NotNegative, between, check_bounds, one_of, whole
+from server.settings.sections import FineTuning, Part
 
 METRICS = (
     "utility",

@@ -7,20 +7,8 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.class_sums import MOST_DIRECTIONS
 from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
-from server.settings.sections import (
-    USUAL_TEXTS,
-    Count,
-    LabelSetsShare,
-    MethodSettings,
-    Natural,
-    PromptingSettings,
-    Share,
-    SynthesisSettings,
-    between,
-    has,
-    one_of,
-    whole,
-)
+from server.settings.bounds import Count, LabelSetsShare, Natural, Share, between, one_of, whole
+from server.settings.sections import USUAL_TEXTS, MethodSettings, PromptingSettings, SynthesisSettings, has
 from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 

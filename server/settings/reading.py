@@ -14,18 +14,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from common.errors import ConfigError, InputError
 from common.validate import suggest_name
+from server.settings.bounds import within
 from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
-from server.settings.sections import (
-    TARGET,
-    USUAL_TEXTS,
-    MethodSettings,
-    Part,
-    TaskSettings,
-    as_mapping,
-    has,
-    within,
-)
+from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
 from server.settings.seeded import ABSTRACT_WORDS, MOST_ABSTRACTS
 from server.settings.tasks import REMOVED, TASKS
 from server.settings.voting import USUAL_VOTES

@@ -15,21 +15,9 @@ from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
 from server.domain import PrivacyTarget
+from server.settings.bounds import Count, Natural, NotNegative, Positive, Share, check_bounds, not_below, one_of, whole
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import (
-    Count,
-    MethodSettings,
-    Natural,
-    NotNegative,
-    Part,
-    Positive,
-    Share,
-    TaskSettings,
-    check_bounds,
-    not_below,
-    one_of,
-    whole,
-)
+from server.settings.sections import MethodSettings, Part, TaskSettings
 
 MOST_LOST = 0.2
 """Default of `Llm.most_lost`."""

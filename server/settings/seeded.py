@@ -7,18 +7,8 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.texts import LONGEST, AbstractedSeedsSpec
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import (
-    Count,
-    FineTuning,
-    NotNegative,
-    Positive,
-    Probability,
-    PromptingSettings,
-    between,
-    check_bounds,
-    one_of,
-    whole,
-)
+from server.settings.bounds import Count, NotNegative, Positive, Probability, between, check_bounds, one_of, whole
+from server.settings.sections import FineTuning, PromptingSettings
 
 MOST_ABSTRACTS = 1000
 """Size of RPSG's pool for many texts; for fewer than half as many, twice their number leaves as much to choose."""

@@ -7,23 +7,21 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import (
-    USUAL_TEXTS,
+from server.settings.bounds import (
     Count,
     LabelSetsShare,
     Natural,
     NotNegative,
     Positive,
     Probability,
-    PromptingSettings,
     Share,
-    SynthesisSettings,
     between,
     check_bounds,
     not_below,
     one_of,
     whole,
 )
+from server.settings.sections import USUAL_TEXTS, PromptingSettings, SynthesisSettings
 
 USUAL_VOTES = 8
 """Q and S of WASP's paper, which take twice as many candidates of each label: votes choose at most half of them."""
