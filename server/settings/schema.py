@@ -3,7 +3,7 @@
 The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, and
 those of the evaluation in `evaluation.py`.
 
-Types and names are checked when settings are read (`reading.py`), bounds in `__post_init__`. Defaults are defined only
+Types and names are checked when settings are read (`reading.py`), bounds by each class (`bounds.py`). Defaults are only
 here: `compose.py` passes them to Hydra, and a file in `configs/` contains only deviations from them.
 """
 
