@@ -3,7 +3,7 @@
 A child is written by the model of its only or first parent. The child has its parents' label and mean length.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -70,7 +70,7 @@ class Births:
 
     def varied(self, operator: str, elites: Sequence[Candidate], count: int, *, mask: float = 0.0) -> Iterator[Birth]:
         """Request `count` paraphrases of elites in turn, or copies with a fraction `mask` of their words replaced."""
-        ask = partial(fill_in, blanks=mask) if mask else paraphrase
+        ask: Callable[..., Request] = partial(fill_in, blanks=mask) if mask else paraphrase
         for place in range(count):
             parent = elites[place % len(elites)]
             request = ask(

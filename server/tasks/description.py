@@ -67,7 +67,7 @@ def _labels(given: object) -> dict[str, str]:
 
 def _headings(given: Mapping[str, object] | Sequence[str] | None) -> dict[str, str]:
     """Return the description of each heading; the settings have checked the headings themselves."""
-    pairs = given if isinstance(given, Mapping) else dict.fromkeys(given or ())
+    pairs: Mapping[str, object] = given if isinstance(given, Mapping) else dict.fromkeys(given or ())
     return {name: _described(name, text, "task.sections") for name, text in pairs.items()}
 
 
