@@ -28,16 +28,6 @@ def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variation
     assert Counter(c.label for c in after.candidates) == {"a": 12, "b": 12}
 
 
-def test_looking_ahead_costs_k_texts_for_each_new_candidate_and_none_for_survivors():
-    plain, ahead = AugPe(samples=24, rounds=2), AugPe(samples=24, rounds=2, look_ahead=3)
-    worlds = [World(plain), World(ahead)]
-    calls = [
-        [line.calls for line in run(method, world).rounds] for method, world in zip((plain, ahead), worlds, strict=True)
-    ]
-    assert np.subtract(calls[1], calls[0]).tolist() == pytest.approx([3 * 24, 3 * 12], abs=6)
-    assert not np.array_equal(worlds[0].asked[0][2].vectors, worlds[1].asked[0][2].vectors)
-
-
 @pytest.fixture
 def plus(tmp_path):
     file = tmp_path / "terms.txt"

@@ -111,17 +111,6 @@ def test_texts_of_another_label_get_it_or_are_left_out(labels):
     assert sum(last.rounds[-1].figures["relabelled"].values()) == 8
 
 
-def test_models_that_write_what_was_requested_write_more():
-    census = method(samples=96, rounds=2, texts_per_request=2)
-    world = World(census, answers=answered(), deviation=0.0)
-    world.embed = apart(world, lambda text: text.startswith("k ") and text.endswith("number 1"))
-    first, last = steps(census, world)
-    assert first.memory.weights["m"] == pytest.approx(1 / (1 + 0.5**2), abs=0.06)
-    assert sum(last.rounds[-1].requested.values()) == 48
-    assert last.rounds[-1].requested["m"] == round(48 * first.memory.weights["m"])
-    assert last.rounds[-1].figures["weights"] == first.memory.weights
-
-
 def test_each_use_of_the_answer_can_be_switched_off():
     answers = answered(shares=(0.7, 0.3), offset=0.5)
     plain = run(method(**OFF), world := World(method(**OFF), answers=answers, deviation=0.0))

@@ -113,21 +113,6 @@ def test_a_population_is_elites_and_their_offspring_in_the_paper_proportions():
         assert sorted(varied) == sorted(texts), "each elite once"
 
 
-def test_new_texts_have_labels_lengths_and_keywords_of_the_metadata():
-    method = dpga(samples=20, rounds=1)
-    votes = {KEYWORDS: lambda query: [9.0, 0.0, 0.0, 0.0] * 2, LABELS: lambda query: [75.0, 25.0]}
-    world = World(method, answers=answers(**votes))
-    state = run(method, world)
-    first = [request for request in world.requests if not request.phrases]
-    assert Counter(request.label for request in first) == {"a": 75, "b": 25}
-    # The one bin that counts is the third of six, each two words wide, from 10 words on.
-    assert {request.words for request in first} == {14, 15}
-    keywords = state.rounds[0].figures["metadata"]["keywords"]
-    best = {label: max(shares, key=shares.get) for label, shares in keywords.items()}
-    assert np.mean([request.attribute == best[request.label] for request in first]) > 0.9
-    assert all(request.attribute in keywords[request.label] for request in first)
-
-
 def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     method = dpga(samples=10, rounds=2)
     world = World(method, answers=answers(**{LABELS: lambda query: [60.0, -1.5]}))

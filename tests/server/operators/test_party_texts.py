@@ -53,13 +53,6 @@ def test_all_texts_of_all_parties_are_released_each_with_its_label():
     assert (made.round, made.rounds[0].candidates, made.rounds[0].notes) == (1, 6, ())
 
 
-def test_of_too_many_some_are_drawn_by_the_experiment_seed():
-    drawn = {frozenset(candidate.text for candidate in state(TWO, 3, seed=seed).candidates) for seed in range(20)}
-    assert len(drawn) > 5
-    assert {len(sample) for sample in drawn} == {3}
-    assert state(TWO, 3) == state(TWO, 3)
-
-
 def test_labels_are_balanced_where_asked_for():
     many = answer([(0, "a1"), (0, "a2"), (0, "a3"), (1, "b1")])
     for samples, counts in ((2, {"a": 1, "b": 1}), (4, {"a": 2, "b": 1})):
