@@ -132,7 +132,7 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
         log.warning("%s", few)
     estimates = with_weakest_parts(plan, compared, records)
     run_folder = RunFolder(
-        folder,
+        path=folder,
         plan=plan,
         summary=RunSummary(
             run=settings.run,
@@ -185,10 +185,8 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
         tools,
         federation,
         run_folder,
+        source=source,
         test=test,
-        public=lambda: [example.text for example in source.public_examples()],
         evaluation=parts.evaluation,
         tracking=settings.tracking,
-        spanned=source.held_out_spans,
-        held_out=source.held_out,
     )

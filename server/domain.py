@@ -204,15 +204,9 @@ class Task:
         return replace(self, labels={UNLABELLED: self.kind}, wording=replace(self.wording, label=Wording().label))
 
     def check_labelled(self, setting: str, purpose: str, do: str) -> None:
-        """Raise `ConfigError` if the task has no labels, which the setting needs.
+        """Raise `ConfigError` if the task has no labels, which the setting, such as "method fusegen", needs.
 
-        Args:
-            setting: The setting, such as "method fusegen".
-            purpose: What the labels are used for; in the message this follows "labels, ".
-            do: Advice.
-
-        Raises:
-            ConfigError: The task has no labels.
+        In the message, `purpose` follows "labels, ", and `do` is the advice.
         """
         if not self.labelled:
             raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
@@ -237,15 +231,7 @@ class Task:
             raise ConfigError(setting, expected=expected, got=got, do=do)
 
     def check_samples(self, samples: int, rounds: int) -> None:
-        """Raise `ConfigError` if a method's rounds have too few texts for one of each label.
-
-        Args:
-            samples: `method.samples`, the number of texts of all rounds together.
-            rounds: `method.rounds`.
-
-        Raises:
-            ConfigError: A round has fewer texts than the task has labels.
-        """
+        """Raise `ConfigError` if `samples` texts in all rounds are too few for one of each label in each round."""
         if samples // rounds < len(self.labels):
             expected = f"one text for each of {len(self.labels)} labels in each of {rounds} rounds"
             raise ConfigError("method.samples", expected=expected, got=samples)
@@ -253,13 +239,7 @@ class Task:
     def check_unmarked(self, setting: str, reason: str, do: str) -> None:
         """Raise `ConfigError` if the task has types of spans, which the setting leaves unmarked.
 
-        Args:
-            setting: The setting, such as "method dp_sgd".
-            reason: Why there are no marks; in the message this follows "no spans, ".
-            do: Advice.
-
-        Raises:
-            ConfigError: The task has types of spans.
+        In the message, `reason` follows "no spans, ".
         """
         if self.spans:
             raise ConfigError(setting, expected=f"no spans, {reason}", got=f"task.spans={', '.join(self.spans)}", do=do)

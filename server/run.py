@@ -20,7 +20,7 @@ from common.errors import CaucusError
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL, ZERO_SHOT
-from server.domain import Candidate, Example
+from server.domain import Candidate
 from server.evaluation import (
     federated_count,
     figures,
@@ -44,6 +44,7 @@ from server.report.tensorboard import track
 from server.report.weaknesses import read_weaknesses
 from server.report.write import write_report
 from server.run_folder import RunFolder, read_candidates
+from server.tasks.sources import Source
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
@@ -55,12 +56,10 @@ def run(
     federation: Federation,
     folder: RunFolder,
     *,
+    source: Source,
     test: Sequence[Record],
-    public: Callable[[], Sequence[str]],
     evaluation: Evaluation,
     tracking: str | None = None,
-    spanned: Callable[[], Sequence[Example]] = tuple,
-    held_out: Callable[[], Sequence[Record]] = tuple,
 ) -> State[Any]:
     """Run to the end, from the beginning or from the last completed step in the run folder.
 
@@ -69,17 +68,19 @@ def run(
         tools: The run's tools: models, encoder and queries.
         federation: The parties, which the tools ask.
         folder: The run folder.
-        test: Real texts that do not belong to any party, in the form that a classifier reads.
-        public: Reads the public texts.
+        source: The task's public texts, and real texts that do not belong to any party.
+        test: These real texts in the form that a classifier reads.
         evaluation: Settings of the measurements.
         tracking: "tensorboard" to write figures for it, or None.
-        spanned: Reads the real texts that have spans; called only if the task has types of spans.
-        held_out: Reads the real texts as they are; called only if they have sections.
 
     Returns:
         The last state; all other results are in the folder.
     """
     plan, task = tools.plan, tools.task
+
+    def public() -> list[str]:
+        return [example.text for example in source.public_examples()]
+
     test_vectors = tools.encoder.encode([record.text for record in test])
     notes = advice_on_contrast(method, tools.providers)
     for note in (*notes, *folder.warnings.values()):
@@ -145,8 +146,10 @@ def run(
             classifier=classifier,
             transfer=task.classifier_inputs(transfer),
         )
-        | sections.section_groups(state.candidates, held_out, task)
-        | spans.span_groups(state.candidates, before, spanned, task, cleaned, experiment_seed=tools.experiment_seed)
+        | sections.section_groups(state.candidates, source.held_out, task)
+        | spans.span_groups(
+            state.candidates, before, source.held_out_spans, task, cleaned, experiment_seed=tools.experiment_seed
+        )
     )
     if paid := payments(tools.spending):
         metrics = metrics.adding({"paid": paid})

@@ -25,7 +25,7 @@ sending/          who was sent the texts afterwards                  (by `caucus
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,49 +56,43 @@ _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", 
 """The properties of a run that must not change when it resumes, and their names in messages."""
 
 
+@dataclass(kw_only=True, eq=False)
 class RunFolder:
     """The folder of a run in progress: the state from which the run continues, and the files written after each step.
 
-    Args:
+    Attributes:
         path: The folder.
         plan: The agreed plan.
         summary: The part of `run.json` that is known at the start.
         earlier: The run whose released numbers are used instead of asking the parties.
         simulation: Whether parties and coordinator share one machine.
         labels_from_records: Whether the labels were taken from private records, without noise.
-
-    Attributes:
         checkpoint: Store of queries, answers and the state after the last completed step.
         ledger: The coordinator's own ledger.
-        warnings: Advice on each query whose signal is expected to be lost in noise, keyed by query.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        plan: Plan,
-        summary: RunSummary,
-        earlier: Earlier | None = None,
-        simulation: bool,
-        labels_from_records: bool = False,
-    ) -> None:
-        self.path = path
-        self.checkpoint = Checkpoint(path / "state")
-        self.ledger = Ledger(path / "state" / "ledger.db")
-        self.warnings: Mapping[str, str] = summary.warnings or {}
-        self._plan = plan
-        self._summary = summary
-        self._earlier = earlier
-        self._simulation = simulation
-        self._labels_from_records = labels_from_records
+    path: Path
+    plan: Plan
+    summary: RunSummary
+    earlier: Earlier | None = None
+    simulation: bool
+    labels_from_records: bool = False
+
+    def __post_init__(self) -> None:
+        self.checkpoint = Checkpoint(self.path / "state")
+        self.ledger = Ledger(self.path / "state" / "ledger.db")
         self._identity = {
-            "run": summary.run,
-            "plan": plan.digest().hex(),
-            "models": list(summary.models or ()),
-            "earlier": earlier and earlier.to_json(),
+            "run": self.summary.run,
+            "plan": self.plan.digest().hex(),
+            "models": list(self.summary.models or ()),
+            "earlier": self.earlier and self.earlier.to_json(),
         }
         self._started = time.monotonic()
+
+    @property
+    def warnings(self) -> Mapping[str, str]:
+        """Advice on each query whose signal is expected to be lost in noise, keyed by query."""
+        return self.summary.warnings or {}
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
         """Return the state after the last completed step; None for a new run.
@@ -131,21 +125,21 @@ class RunFolder:
         seconds = time.monotonic() - self._started
         self.checkpoint.save(self._identity | {"seconds": seconds, "state": state.to_dict()})
         privacy = describe(
-            self._plan,
+            self.plan,
             ledger=self.ledger,
-            run=self._summary.run,
-            simulation=self._simulation,
-            labels_from_records=self._labels_from_records,
-            earlier=self._earlier,
+            run=self.summary.run,
+            simulation=self.simulation,
+            labels_from_records=self.labels_from_records,
+            earlier=self.earlier,
         )
         for name, numbers in state.released.items():
-            released_numbers(self._plan, self._summary.run, privacy, numbers).save(self.path, name)
-        summary = replace(self._summary, status=status, seconds=round(seconds, 3))
+            released_numbers(self.plan, self.summary.run, privacy, numbers).save(self.path, name)
+        summary = replace(self.summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
     def record_versions(self, versions: Mapping[PartyId, str]) -> None:
         """Record the version of Caucus that each party reported at an opening; do nothing in a simulation."""
-        names = self._summary.hospitals
+        names = self.summary.hospitals
         if names is None:
             return
         before = HospitalVersions.load_if_there(self.path)
@@ -155,7 +149,7 @@ class RunFolder:
 
     def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
         """Write the texts that the same models wrote without the hospitals, if the hospitals steer the run."""
-        steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
+        steered = self.earlier or any(query.name != federated_count.NAME for query in self.plan.queries)
         if candidates and steered:
             write_lines(self.path / ZERO_SHOT, candidates)
 
@@ -163,7 +157,7 @@ class RunFolder:
         """Write the classifier made from the released numbers, and its labels for public texts, if there are any."""
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
-        run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
+        run, encoder = (origin.run, origin.encoder) if origin else (self.summary.run, self.plan.encoder)
         text_classifier.classifier_document(
             trained, text_classifier.RELEASED, run=run, encoder=encoder, privacy=privacy
         ).save(self.path)
@@ -172,9 +166,9 @@ class RunFolder:
 
     def epsilon(self) -> float:
         """Return the privacy loss of all answers so far, including those of an earlier run that are used again."""
-        if self._earlier:
-            return self._earlier.epsilon
-        return accountant.epsilon(self.ledger.releases(self._summary.run), self._plan.delta)
+        if self.earlier:
+            return self.earlier.epsilon
+        return accountant.epsilon(self.ledger.releases(self.summary.run), self.plan.delta)
 
 
 def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: RunSummary) -> None:

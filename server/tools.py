@@ -13,10 +13,13 @@ from tqdm import tqdm
 from common.errors import ProviderError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec, make_query
 from common.system.progress import logged_if_long
+from server.documents.rounds import WORK, RoundQuery
 from server.domain import Candidate, Task
 from server.federation.ask import Federation
+from server.federation.attempt import Answered
 from server.llm.base import Provider, Reply, Request
 from server.llm.cache import Cached
 from server.llm.clean import PLAIN, Cleaner
@@ -24,13 +27,59 @@ from server.llm.generate import Generated, Written, generate, write_texts
 from server.llm.orders import Order, RequestMaker
 from server.llm.passes import Unusable
 from server.llm.spending import Spending
-from server.meter import Meter, noise_in
 from server.settings.schema import MOST_LOST
 from server.vector_cache import RememberingEncoder
 
 log = logging.getLogger("caucus.progress")
 
 _LINE_EVERY = 30.0
+
+
+class Meter:
+    """Measures the seconds spent on each kind of work, and counts the queries asked, since the last reading."""
+
+    def __init__(self) -> None:
+        self._seconds = dict.fromkeys(WORK, 0.0)
+        self._queries: list[RoundQuery] = []
+
+    @contextmanager
+    def timed(self, kind: str) -> Iterator[None]:
+        """Add the duration of the block to the time of this kind of work."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[kind] += time.monotonic() - started
+
+    def count(self, plan: Plan, answered: Answered) -> None:
+        """Add an answered query to those since the last reading."""
+        planned = plan.query(answered.index)
+        self._queries.append(
+            RoundQuery(
+                index=answered.index,
+                name=planned.name,
+                mechanism=planned.mechanism,
+                scale=planned.scale / planned.spec.noise_grid,
+                noise=noise_in(plan, planned, answered.survivors) if planned.summed else None,
+                survivors=answered.survivors,
+                parties=plan.parties,
+            )
+        )
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds measured since the last call, keyed by kind of work."""
+        seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
+        return {kind: round(spent, 3) for kind, spent in seconds.items()}
+
+    def queries(self) -> list[RoundQuery]:
+        """Return the queries asked since the last call."""
+        queries, self._queries = self._queries, []
+        return queries
+
+
+def noise_in(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
+    """Return the standard deviation of the noise in a sum over this number of survivors, in the answer's unit."""
+    return planned.noise_deviation * plan.surplus(planned, survivors)
 
 
 class RunTools:

@@ -387,7 +387,7 @@ MUTATIONS = (
     ),
     mutation(
         "the noise of a census is taken to be that of the fewest parties",
-        "server/meter.py",
+        "server/tools.py",
         "return planned.noise_deviation * plan.surplus(planned, survivors)",
         "return planned.noise_deviation",
         CENSUS + "test_the_noise_is_that_of_the_parties_that_answered",

@@ -14,7 +14,7 @@ from server.llm.clean import Cleaner
 from server.llm.marks import RunMarks
 from server.llm.render import Prompts
 from server.llm.spending import Spending
-from server.settings.reading import within
+from server.settings.bounds import within
 from server.settings.schema import Rules
 
 SPENDING = "spending.jsonl"

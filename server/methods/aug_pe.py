@@ -169,7 +169,11 @@ class AugPe(AugPeSettings):
 
     def _first(self, tools: Tools) -> Generated:
         """Return the population of round 0."""
-        words = self._noised_terms(tools) if self.vocabulary else ()
+        words: tuple[str, ...] = ()
+        if self.vocabulary:
+            terms = self._terms()
+            counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
+            words = keyphrases.private_vocabulary(terms, counts, self.kept_terms)
         form: dict[str, Any] = {"temperature": self.temperature, "words": self.words}
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
@@ -179,12 +183,6 @@ class AugPe(AugPeSettings):
             return replace(request, showable=True)
 
         return tools.generate(even_orders(self.samples, tools.task, tools.models), write, round_number=0)
-
-    def _noised_terms(self, tools: Tools) -> tuple[str, ...]:
-        """Return V', the terms with the highest noised counts."""
-        terms = self._terms()
-        counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
-        return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
 
     def _terms(self) -> tuple[str, ...]:
         return keyphrases.public_vocabulary(self.vocabulary or "", at_least=self.kept_terms)

@@ -4,7 +4,7 @@ Round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
    (`server/operators/census_texts.py`).
 2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool; a model that
-   writes what is requested is always prompted zero-shot (`server/operators/reliability.py`).
+   writes what is requested is always prompted zero-shot (`server/operators/steering.py`).
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label, the sum of its records'
    coordinates in a public subspace, and the number of these records. With `questionnaire`, the same answer contains the
@@ -71,8 +71,8 @@ from server.operators.final_labels import (
     with_shares,
 )
 from server.operators.questionnaire import WIDER, Aims, aims_of, nearest_by_label, nearest_in_pools
-from server.operators.reliability import ZERO_SHOT, TextRows, reliabilities, with_evidence
 from server.operators.round_report import make_report
+from server.operators.steering import ZERO_SHOT, TextRows, reliabilities, with_evidence
 from server.settings.methods import CensusSettings
 
 _SOFTNESS = "softness"

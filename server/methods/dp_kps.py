@@ -103,7 +103,8 @@ class DpKps(DpKpsSettings):
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
         terms = self._terms()
-        examples, vocabulary = self._examples(terms), self._private_vocabulary(terms, tools)
+        examples, counts = self._examples(terms), tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
+        vocabulary = keyphrases.private_vocabulary(terms, counts, self.kept_terms)
         vectors = tools.embed(vocabulary)
         densities = [self._density(name, vocabulary, vectors, tools) for name in map(_name, self._prefixes())]
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
@@ -113,12 +114,11 @@ class DpKps(DpKpsSettings):
             for label, sequences in zip(tools.task.labels, drawn, strict=True)
             for phrases in sequences.phrases
         ]
-        candidates, written = self._raw(seeds) if self.ablation == "no_llm" else self._seeded(seeds, examples, tools)
-        return self._ended(state, tools, candidates, written, notes=_notes(drawn, tools.task, self.length))
-
-    def _private_vocabulary(self, terms: tuple[str, ...], tools: Tools) -> tuple[str, ...]:
-        counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
-        return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
+        notes = _notes(drawn, tools.task, self.length)
+        if self.ablation == "no_llm":  # the sequences themselves are the texts (section B.2.2)
+            texts = [Candidate(text="; ".join(phrases), label=label, model=RAW, round=0) for label, phrases in seeds]
+            return self._ended(state, tools, texts, Written(texts=[]), notes=notes)
+        return self._ended(state, tools, *self._seeded(seeds, examples, tools), notes=notes)
 
     def _density(self, name: str, vocabulary: tuple[str, ...], vectors: NDArray[np.float32], tools: Tools) -> Density:
         spec = tools.spec(name)
@@ -163,11 +163,6 @@ class DpKps(DpKpsSettings):
         candidates = written.fill(Candidate(text="", label=label, model="", round=0) for label, _ in seeds)
         refuse_missing(tools.task.labels, candidates)
         return candidates, written
-
-    def _raw(self, seeds: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[list[Candidate], Written]:
-        """Use the sequences themselves as texts (section B.2.2)."""
-        candidates = [Candidate(text="; ".join(phrases), label=label, model=RAW, round=0) for label, phrases in seeds]
-        return candidates, Written(texts=[])
 
     def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
         """Return texts that models write from the label alone (section B.2.3)."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from common.plan.planned import PlannedQuery
 from server.domain import Membership, PrivacyTarget, Task
-from server.operators.party_texts import PartyTexts, check_party_texts
+from server.operators.party_texts import PartyTexts
 from server.settings.methods import DpSgdSettings
 
 TEXTS = "fine-tuned samples"
@@ -25,7 +25,7 @@ class DpSgd(DpSgdSettings, PartyTexts):
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan the method's only query."""
-        check_party_texts(self.name, self.samples, task)
+        self.check_task(task)
         labels = len(task.labels)
         # A multiple of the labels, so that together all parties have enough of each.
         texts = labels * -(-self.samples // (membership.parties * labels))

@@ -241,8 +241,8 @@ class Dpga(DpgaSettings):
             return list(births.new(self._times(self.initial)))
         elites = state.candidates
         return [
-            *births.rewritten(elites, self._times(self.rewritten)),
-            *births.filled(elites, self._times(self.filled), mask=self.mask),
+            *births.varied("rewritten", elites, self._times(self.rewritten)),
+            *births.varied("filled in", elites, self._times(self.filled), mask=self.mask),
             *births.crossed(elites, self._times(self.crossed)),
             *births.new(self._times(self.fresh)),
         ]

@@ -87,7 +87,10 @@ class Rpsg(RpsgSettings):
                 votes = VotesSpec(top=self.top, furthest=False, fine=self.fine, max_records=max_records)
                 return (PlannedQuery(name=VOTES, spec=votes, mechanism=mechanism, pure=mechanism == "laplace"),)
             case _:
-                return (PlannedQuery(name=ABSTRACTS, spec=self._abstracted(choices, max_records), mechanism=mechanism),)
+                abstracted = AbstractedSeedsSpec(
+                    choices=choices, longest=self.longest, candidates=self.abstracts, max_records=max_records
+                )
+                return (PlannedQuery(name=ABSTRACTS, spec=abstracted, mechanism=mechanism),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Count the pool, a variant of each seed and a rephrasing of each variant."""
@@ -296,11 +299,6 @@ class Rpsg(RpsgSettings):
             return self.nearest
         epsilon = target.epsilon / target.max_records
         return max(1, round(self.pool / (1 + math.exp(min(epsilon, 700)))))
-
-    def _abstracted(self, choices: int, max_records: int) -> AbstractedSeedsSpec:
-        return AbstractedSeedsSpec(
-            choices=choices, longest=self.longest, candidates=self.abstracts, max_records=max_records
-        )
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:

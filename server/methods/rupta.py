@@ -13,7 +13,7 @@ from typing import ClassVar
 from common.plan.planned import PlannedQuery
 from common.queries.texts import RewrittenSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.operators.party_texts import PartyTexts, check_party_texts
+from server.operators.party_texts import PartyTexts
 from server.settings.methods import RuptaSettings
 
 TEXTS = "rewritten records"
@@ -31,7 +31,7 @@ class Rupta(RuptaSettings, PartyTexts):
         task.check_labelled(
             "method rupta", "which the rewritten records must still show", "Choose method=census, wasp or aug_pe"
         )
-        check_party_texts(self.name, self.samples, task)
+        self.check_task(task)
         return (
             PlannedQuery(
                 name=TEXTS,

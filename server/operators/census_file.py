@@ -92,11 +92,7 @@ def read_census(path: Path) -> tuple[Census, Earlier]:
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
-    """Raise a ConfigError if the labels of a census differ from the task's.
-
-    Raises:
-        ConfigError: The labels differ; the message contains both lists.
-    """
+    """Raise a ConfigError, with both lists, if the labels of a census differ from the task's."""
     if census.labels != labels:
         raise ConfigError(
             SETTING,
@@ -108,11 +104,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
-    """Raise a ConfigError if answers are not finite, or belong to questions that this version does not have.
-
-    Raises:
-        ConfigError: The message names the entry.
-    """
+    """Raise a ConfigError if answers are not finite, or belong to questions that this version does not have."""
     known = {question.name: set(question.answers) for question in QUESTIONS}
     if {name: set(answers) for name, answers in numbers.answers.items()} != known:
         _refuse("questionnaire.answers: those to the questions of this version", "others", path)

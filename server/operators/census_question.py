@@ -28,7 +28,7 @@ from server.method import Tools
 from server.operators import census_file, label_sets, section_texts
 from server.operators.census import Census, softness, subspace
 from server.operators.questionnaire import common_words, released_answers
-from server.operators.reliability import TextRows
+from server.operators.steering import TextRows
 from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
@@ -39,11 +39,7 @@ FIRST, LISTED = 16, 64
 
 
 def check_census(settings: CensusSettings, task: Task) -> None:
-    """Raise a ConfigError if the settings do not suit the task or the census of a finished run.
-
-    Raises:
-        ConfigError: The settings are unsuitable; the message names one of them.
-    """
+    """Raise a ConfigError, with the setting's name, if one does not suit the task or a finished run's census."""
     if settings.census is not None:
         task.check_single("method.census", "whose census says which labels occur together", "Ask: method.census=null")
     if settings.questionnaire != "none":
@@ -124,17 +120,9 @@ def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools
 def _check_finished(settings: CensusSettings, path: str, task: Task) -> None:
     census, _ = census_file.read_census(Path(path))
     census_file.check_labels(census, tuple(task.labels), Path(path))
-    if settings.questionnaire != "none" and census.questionnaire is None:
-        raise ConfigError(
-            "method.questionnaire",
-            expected="none, for a census without the answers",
-            got=settings.questionnaire,
-            where=path,
-        )
-    if settings.questionnaire == "terms" and not (census.questionnaire and census.questionnaire.listed):
-        raise ConfigError(
-            "method.questionnaire",
-            expected="questions or none, for a census without the terms",
-            got=settings.questionnaire,
-            where=path,
-        )
+    numbers, usable = census.questionnaire, ["none"]
+    if numbers is not None:
+        usable += ["questions", *["terms"] * bool(numbers.listed)]
+    if settings.questionnaire not in usable:
+        expected = f"{' or '.join(reversed(usable))}, for a census without more answers"
+        raise ConfigError("method.questionnaire", expected=expected, got=settings.questionnaire, where=path)

@@ -3,7 +3,7 @@
 The first round is zero-shot and orders the same number of texts for each label. Later rounds follow the memory derived
 from the answer: a model's weight is its proportion of the texts, a label gets texts according to need, and a prompt
 shows S exemplars drawn from the pool of its label; a model that writes what is requested is always prompted zero-shot
-(`reliability.py`).
+(`steering.py`).
 
 Texts with several labels are ordered by sets of labels (`label_sets.py`). Texts in sections are not ordered by label at
 all: a sequence of headings is drawn for each text, and each heading gets its own request, which shows the text so far,

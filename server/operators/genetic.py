@@ -52,14 +52,6 @@ class Births:
             )
             yield Candidate(text="", label=label, model=model, round=self.number), request
 
-    def rewritten(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """Request `count` paraphrases, cycling through the elites."""
-        return self._varied("rewritten", paraphrase, elites, count)
-
-    def filled(self, elites: Sequence[Candidate], count: int, *, mask: float) -> Iterator[Birth]:
-        """Request `count` copies with a fraction `mask` of their words replaced, cycling through the elites."""
-        return self._varied("filled in", partial(fill_in, blanks=mask), elites, count)
-
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
         """Request `count` crossovers of two random elites of one label, with a keyword; none if no label has two."""
         for place, (first, second) in enumerate(_pairs(elites, count, self._generator("pairs", 0))):
@@ -76,9 +68,9 @@ class Births:
             )
             yield self._child(first), replace(request, showable=True)
 
-    def _varied(
-        self, operator: str, ask: Callable[..., Request], elites: Sequence[Candidate], count: int
-    ) -> Iterator[Birth]:
+    def varied(self, operator: str, elites: Sequence[Candidate], count: int, *, mask: float = 0.0) -> Iterator[Birth]:
+        """Request `count` paraphrases of elites in turn, or copies with a fraction `mask` of their words replaced."""
+        ask: Callable[..., Request] = partial(fill_in, blanks=mask) if mask else paraphrase
         for place in range(count):
             parent = elites[place % len(elites)]
             request = ask(

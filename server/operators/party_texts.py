@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from common import rng
 from common.errors import ConfigError
@@ -32,6 +31,17 @@ class PartyTexts(PartyTextsSettings):
     query: ClassVar[str]
     balanced: ClassVar[bool]
 
+    def check_task(self, task: Task) -> None:
+        """Raise a ConfigError if there are fewer texts than labels, or if the task has types of spans."""
+        task.check_unmarked(
+            f"method {self.name}",
+            "as the hospitals' own models write the texts and mark none",
+            "Choose method=census or wasp",
+        )
+        if self.samples < len(task.labels):
+            expected = f"at least one text for each of {len(task.labels)} labels"
+            raise ConfigError("method.samples", expected=expected, got=self.samples)
+
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return zero, as the parties write all texts."""
         del task, models
@@ -48,53 +58,26 @@ class PartyTexts(PartyTextsSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask the query and release the answers."""
+        """Ask the query, and release texts drawn from the answers by the experiment seed."""
         del state
         spec, answers = tools.spec(self.query), tools.ask(self.query, 0)
         assert isinstance(spec, TextSpec), "as planned"
-        return released_state(answers, spec, tools, name=self.name, samples=self.samples, balanced=self.balanced)
-
-
-def check_party_texts(name: str, samples: int, task: Task) -> None:
-    """Check that there is at least one text for each label, and that the task requires no spans.
-
-    Raises:
-        ConfigError: There are fewer texts than labels, or the task has types of spans.
-    """
-    task.check_unmarked(
-        f"method {name}", "as the hospitals' own models write the texts and mark none", "Choose method=census or wasp"
-    )
-    if samples < len(task.labels):
-        expected = f"at least one text for each of {len(task.labels)} labels"
-        raise ConfigError("method.samples", expected=expected, got=samples)
-
-
-def released_state(
-    answers: NDArray[np.float64], spec: TextSpec, tools: Tools, *, name: str, samples: int, balanced: bool
-) -> State[NoMemory]:
-    """Return the state after the only round.
-
-    Args:
-        answers: (parties, coordinates).
-        spec: Specification of the query.
-        tools: Labels and experiment seed.
-        name: Name that the texts get in place of a model's name.
-        samples: Maximum number of texts to release, drawn from all texts in the answers.
-        balanced: Whether to balance the texts across labels (+-1).
-    """
-    labels = list(tools.task.labels)
-    texts, unreadable = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
-    remaining = per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
-    candidates: list[Candidate] = []
-    for at in rng.experiment(tools.experiment_seed, "released").permutation(len(texts)).tolist():
-        number, text = texts[at]
-        if remaining[number] and len(candidates) < samples:
-            remaining[number] -= 1
-            candidates.append(Candidate(text=text, label=labels[number], model=name, round=0))
-    missing = samples - len(candidates)
-    notes = [f"{missing} of {samples} texts are missing: the parties answered with fewer"] if missing else []
-    notes += unreadable + [
-        f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}
-    ]
-    report = make_report(0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes)
-    return State(round=1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
+        labels = list(tools.task.labels)
+        texts, unreadable = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
+        remaining = np.full(len(labels), self.samples)
+        if self.balanced:
+            remaining = per_label(np.array([self.samples]), len(labels))[0]
+        candidates: list[Candidate] = []
+        for at in rng.experiment(tools.experiment_seed, "released").permutation(len(texts)).tolist():
+            number, text = texts[at]
+            if remaining[number] and len(candidates) < self.samples:
+                remaining[number] -= 1
+                candidates.append(Candidate(text=text, label=labels[number], model=self.name, round=0))
+        missing = self.samples - len(candidates)
+        notes = [f"{missing} of {self.samples} texts are missing: the parties answered with fewer"] if missing else []
+        present = {candidate.label for candidate in candidates}
+        notes += unreadable + [f"{label}: no text" for label in labels if label not in present]
+        report = make_report(
+            0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
+        )
+        return State(round=1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -59,20 +59,9 @@ def resolve_auto(settings: Settings, task: Task | None = None) -> Settings:
     """
     if not settings.automatic:
         return settings
-    # The signal along a direction depends neither on the number of directions nor on that of rounds.
-    choices = {
-        "words": _words,
-        "texts_per_request": _texts_per_request,
-        "abstract_words": _abstract_words,
-        "pool": _pool,
-        "directions": _directions,
-        "rounds": _rounds,
-        "top": _half_of_candidates,
-        "shots": _shots,
-    }
     task = task or build(settings.task).task()
     for name in settings.automatic:
-        number = choices[name](settings, task)
+        number = _CHOICES[name](settings, task)
         if number is not None:
             log.info("method.%s=auto: %d%s", name, number, ", the median length of public texts" * (name == "words"))
         settings = with_values(settings, {f"method.{name}": number})
@@ -109,25 +98,6 @@ def expected_records(settings: Settings) -> int | None:
     return settings.federation.expected_records or dealt or None
 
 
-def directions(ratio: float) -> int:
-    """Choose k, the number of directions of class sums: the value in `DIRECTIONS` that is nearest to ten times `ratio`.
-
-    Args:
-        ratio: Signal-to-noise ratio of a class mean along one direction; it does not depend on k.
-    """
-    wanted = math.log2(_PER_RATIO * min(max(ratio, 1e-9), 1e9))
-    return min(DIRECTIONS, key=lambda number: abs(math.log2(number) - wanted))
-
-
-def rounds(ratio: Callable[[int], float]) -> int:
-    """Return the largest number of rounds at which no answer is mere noise, or the smallest if there is no such number.
-
-    Args:
-        ratio: Function that returns the signal-to-noise ratio of the weakest answer for a number of rounds.
-    """
-    return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
-
-
 def _words(settings: Settings, task: Task) -> int | None:
     """Return the length to request if any model is asked in a chat; None otherwise, or if hospitals tell lengths."""
     if not asked_in_chats(settings) or setting(settings, "method.questionnaire") not in {None, "none"}:
@@ -138,9 +108,8 @@ def _words(settings: Settings, task: Task) -> int | None:
     return words
 
 
-def _texts_per_request(settings: Settings, task: Task) -> int:
+def _texts_per_request(settings: Settings) -> int:
     """Return the number of texts that suits the models and the requested length, or else that of the public texts."""
-    del task
     if not asked_in_chats(settings):
         return COMPLETED
     if all(model.settings[TARGET] == _RUNS_HERE for model in settings.llm.used.values()):
@@ -149,18 +118,10 @@ def _texts_per_request(settings: Settings, task: Task) -> int:
     return ONE_BY_ONE if words and words > LONGEST_LISTED else USUAL_TEXTS
 
 
-def _abstract_words(settings: Settings, task: Task) -> int:
+def _abstract_words(settings: Settings) -> int:
     """Return the usual length of an abstract, or that of a text if it is known and shorter."""
-    del task
     words = setting(settings, "method.words") or _public_length(settings)
     return min(ABSTRACT_WORDS, words or ABSTRACT_WORDS)
-
-
-def _pool(settings: Settings, task: Task) -> int:
-    """Return the number of abstracts from which `samples` seeds are chosen."""
-    del task
-    samples: int = setting(settings, "method.samples")
-    return min(MOST_ABSTRACTS, 2 * samples)
 
 
 def _half_of_candidates(settings: Settings, task: Task) -> int:
@@ -173,11 +134,6 @@ def _half_of_candidates(settings: Settings, task: Task) -> int:
     return max(1, min(USUAL_VOTES, half))
 
 
-def _shots(settings: Settings, task: Task) -> int:
-    """Return the number of exemplars that suits a label's candidates."""
-    return max(FEWEST_SHOTS, _half_of_candidates(settings, task))
-
-
 def _public_length(settings: Settings) -> int | None:
     """Return the median length in words, at least 1, of the public texts that prompts may show; None without any."""
     source: Source = build(settings.task)
@@ -188,13 +144,19 @@ def _public_length(settings: Settings) -> int | None:
 
 
 def _directions(settings: Settings, task: Task) -> int:
-    """Return the number of directions that suits the signal of the class sums."""
+    """Return the value in `DIRECTIONS` that is nearest to ten times the signal of a class mean along one direction.
+
+    That signal depends neither on the number of directions nor on that of rounds.
+    """
     plan, _ = draft_plan(with_values(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, expected_records(settings))
     kinds = {ClassSumsSpec.kind, QuestionnaireSpec.kind}
     ratios = [signal.ratio for signal in estimates if signal.kind in kinds and signal.expected]
-    unknown: int = setting(settings, "method.directions")
-    return directions(min(ratios)) if ratios else unknown
+    if not ratios:
+        unknown: int = setting(settings, "method.directions")
+        return unknown
+    wanted = math.log2(_PER_RATIO * min(max(min(ratios), 1e-9), 1e9))
+    return min(DIRECTIONS, key=lambda number: abs(math.log2(number) - wanted))
 
 
 def _rounds(settings: Settings, task: Task) -> int:
@@ -225,4 +187,17 @@ def _rounds(settings: Settings, task: Task) -> int:
             return -math.inf  # too few texts for this number of rounds
         return min(signal.ratio for signal in estimates if signal.query in repeated)
 
-    return rounds(ratio)
+    return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
+
+
+_CHOICES: Mapping[str, Callable[[Settings, Task], int | None]] = {
+    "words": _words,
+    "texts_per_request": lambda settings, _: _texts_per_request(settings),
+    "abstract_words": lambda settings, _: _abstract_words(settings),
+    "pool": lambda settings, _: min(MOST_ABSTRACTS, 2 * int(setting(settings, "method.samples"))),
+    "directions": _directions,
+    "rounds": _rounds,
+    "top": _half_of_candidates,
+    "shots": lambda settings, task: max(FEWEST_SHOTS, _half_of_candidates(settings, task)),
+}
+"""Functions that choose a number, keyed by the name of the setting (`server.settings.reading.AUTOMATIC`)."""

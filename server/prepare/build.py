@@ -23,7 +23,8 @@ from server.domain import Membership, Task
 from server.method import Method
 from server.planning.forecast import forecast_sentence
 from server.planning.make_plan import check_delta, check_sizes, colluders, make_plan
-from server.settings.reading import convert_value, within
+from server.settings.bounds import within
+from server.settings.reading import convert_value
 from server.settings.schema import Llm, Settings, SimulationSettings
 from server.settings.sections import TARGET, Part, has
 

@@ -137,11 +137,7 @@ def check_tracking(kind: str | None) -> None:
 
 
 def _check_directions(plan: Plan, encoder: Encoder) -> None:
-    """Raise a ConfigError if the plan has more directions than the encoder has dimensions, before texts are paid for.
-
-    Raises:
-        ConfigError: There are too many directions; the message has both numbers.
-    """
+    """Raise a ConfigError if the plan has more directions than the encoder has dimensions."""
     for query in plan.queries:
         if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
             raise ConfigError(
@@ -152,12 +148,7 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
-    """Raise a ConfigError if an earlier run's numbers cannot be used with this encoder and this plan.
-
-    Raises:
-        ConfigError: The numbers belong to another encoder, or this run would query the parties as well; the message
-            names the setting.
-    """
+    """Raise a ConfigError if an earlier run's numbers belong to another encoder, or this run would ask as well."""
     if encoder.digest != earlier.encoder:
         raise ConfigError(
             "embedding",

@@ -65,11 +65,7 @@ def _exists(name: str, value: str) -> bool:
 
 
 def check_files(settings: Settings) -> None:
-    """Raise a ConfigError if a setting names a file that cannot be read.
-
-    Raises:
-        ConfigError: A file cannot be read; the message names the setting and the file.
-    """
+    """Raise a ConfigError, with the setting and the file, if a setting names a file that cannot be read."""
     for name, path in given_paths(settings, FILES):
         check_file(name, path)
 

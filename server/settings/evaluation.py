@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
+from server.settings.bounds import Count, NotNegative, between, check_bounds, one_of, whole
 from server.settings.sections import FineTuning, Part
 
-MODELS = ("tfidf", "encoder", "network", "finetuned")
 METRICS = (
     "utility",
     "utility_encoder",
@@ -39,17 +39,14 @@ class Training(FineTuning):
         vocabulary: Number of tokens in the vocabulary of a model with random weights.
     """
 
-    batch: int = 16
-    length: int = 128
+    batch: Count = 16
+    length: Annotated[int, whole(2)] = 128
     width: int = 64
-    layers: int = 2
-    vocabulary: int = 1000
+    layers: Count = 2
+    vocabulary: Annotated[int, whole(257)] = 1000
 
     def __post_init__(self) -> None:
-        FineTuning.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, batch=self.batch, layers=self.layers)
-        validate.integers(2, length=self.length)
-        validate.integers(257, vocabulary=self.vocabulary)
+        check_bounds(self)
         if self.width < 1 or self.width % HEAD:
             raise ConfigError("width", expected=f"a multiple of {HEAD}", got=self.width)
 
@@ -63,58 +60,48 @@ class EvaluationSettings:
             "network": three layers on the encoder's vectors; "finetuned": a transformer with all weights trained.
         checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
         device: Device for the training, as torch names it.
-        domain_adaptation: "none"; or "deep_coral", which adapts the network to `target`
-            (`server.metrics.adaptation`).
+        domain_adaptation: "none"; or "deep_coral": the network adapts to `target` (`server.metrics.adaptation`).
         target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
         weight: λ, at least 0: the weight of the adaptation loss.
-        epochs: Epochs of the network (50 if None), or the largest number of epochs of fine-tuning (10 if None); at
-            least 1.
+        epochs: Epochs of the network (50 if None), or the largest number of epochs of fine-tuning (10 if None).
         vocabulary: A `.txt` of terms, for released texts that are sequences of keyphrases (DP-KPS, section B.2.2):
             training and test texts are replaced by their terms, in order. None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
-        federated: Fraction of epsilon, up to 0.5, spent on the noised count of the parties' records that a classifier
-            trained on the synthetic texts labels correctly (`server/evaluation/federated_count.py`); 0 plans no such
-            query.
+        federated: Fraction of epsilon for a noised count of the parties' records that a classifier trained on the texts
+            labels correctly (`server/evaluation/federated_count.py`); 0 plans no such query.
         language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models for the LIRA attack.
         seeds: Number of times a randomised model is trained, for an interval over these trainings; with 1, the interval
             is over the test texts, as it is for models that are not randomised.
-        embedding: Encoder used only by the small model; None uses the run's encoder. The encoder may be an endpoint
-            (`server.evaluation.remote_encoder`).
+        embedding: Encoder, or endpoint (`server.evaluation.remote_encoder`), of the small model alone; None: the run's.
         own: The user's own metrics, keyed by name; a metric receives only the synthetic texts.
     """
 
     made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"
     place: ClassVar[str] = "evaluation"
 
-    model: str = "tfidf"
+    model: Annotated[str, one_of("tfidf", "encoder", "network", "finetuned")] = "tfidf"
     checkpoint: str | None = None
     device: str = "cpu"
-    domain_adaptation: str = "none"
+    domain_adaptation: Annotated[str, one_of("none", "deep_coral")] = "none"
     target: str | None = None
-    weight: float = 1.0
-    epochs: int | None = None
+    weight: NotNegative = 1.0
+    epochs: Annotated[int | None, whole(1)] = None
     vocabulary: str | None = None
     metrics: tuple[str, ...] = ("utility", "fidelity", "diversity", "privacy")
-    federated: float = 0.0
+    federated: Annotated[float, between(0, 0.5)] = 0.0
     language_model: Training = field(default_factory=Training)
-    texts: int = 1000
-    shadows: int = 2
-    seeds: int = 1
+    texts: Count = 1000
+    shadows: Count = 2
+    seeds: Count = 1
     embedding: Part | None = None
     own: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.metrics:
             validate.one_of("evaluation.metrics", name, among=METRICS)
-        validate.in_range(0, 0.5, section="evaluation", federated=self.federated)
-        validate.integers(1, section="evaluation", texts=self.texts, shadows=self.shadows, seeds=self.seeds)
-        validate.one_of("evaluation.model", self.model, among=MODELS)
-        validate.one_of("evaluation.domain_adaptation", self.domain_adaptation, among=("none", "deep_coral"))
-        validate.at_least(0, section="evaluation", weight=self.weight)
-        if self.epochs is not None:
-            validate.integers(1, section="evaluation", epochs=self.epochs)
+        check_bounds(self)
 
     @property
     def deterministic(self) -> bool:

@@ -1,20 +1,14 @@
 """Settings of the baselines and of methods outside `voting.py` and `seeded.py`, and the list of all methods."""
 
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.queries.class_sums import MOST_DIRECTIONS
 from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
-from server.settings.sections import (
-    USUAL_TEXTS,
-    MethodSettings,
-    PromptingSettings,
-    SynthesisSettings,
-    check_label_sets_share,
-    has,
-)
+from server.settings.bounds import Count, LabelSetsShare, Natural, Share, between, one_of, whole
+from server.settings.sections import USUAL_TEXTS, MethodSettings, PromptingSettings, SynthesisSettings, has
 from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
@@ -29,7 +23,6 @@ class FuseGenSettings(PromptingSettings):
     """FuseGen, which queries no party, with the paper's symbols; N, T and S are as in the WASP paper's baseline.
 
     Attributes:
-        samples: N, total number of synthetic texts; 6,000 in the paper.
         rounds: T, number of generation rounds; the first is zero-shot.
         shots: S, number of exemplars in a prompt.
         pool: R, size of the pool of exemplars per label, half easy and half ambiguous; at least 2.
@@ -41,18 +34,12 @@ class FuseGenSettings(PromptingSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request", "words")
 
     name: str = "fusegen"
-    rounds: int = 5
-    shots: int = 8
-    pool: int = 20
-    epochs: int = 6
-    boosts: int = 3
-    texts_per_request: int = USUAL_TEXTS
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
-        validate.integers(0, section="method", boosts=self.boosts)
-        validate.integers(2, section="method", pool=self.pool)
+    rounds: Count = 5
+    shots: Count = 8
+    pool: Annotated[int, whole(2)] = 20
+    epochs: Count = 6
+    boosts: Natural = 3
+    texts_per_request: Count = USUAL_TEXTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +48,11 @@ class CensusSettings(PromptingSettings):
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.
-        directions: k, number of directions of the subspace, and so of the coordinates requested for each label in
-            addition to its count. `auto` chooses k from the expected number of records
-            (`server/prepare/automatic.py`).
+        directions: k, number of directions of the subspace, so of coordinates requested for each label beside its
+            count. `auto` chooses k from the expected number of records (`server/prepare/automatic.py`).
         count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger
             amount makes the means less precise.
-        description: Weight of a label's public description in its centre, relative to the label's first-round texts, in
-            [0, 1].
+        description: Weight of a label's public description in its centre, relative to the label's first-round texts.
         shots: S, number of exemplars in a prompt, drawn from a pool of 2 S per label.
         shrinkage: Whether to shrink the estimates according to their known noise; off for the ablation.
         model_weighting: Whether to weight models by the estimates; off for the ablation.
@@ -78,8 +63,7 @@ class CensusSettings(PromptingSettings):
             requested; or "gate": as "requested", without the texts for which another label is more probable.
         evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
             indicate that the text's model writes what is requested; off for the ablation.
-        share_weights: Whether to weight the released texts by the estimated proportions of the labels; off for the
-            ablation.
+        share_weights: Whether to weight the released texts by the labels' estimated proportions; off for the ablation.
         transfer: Maximum number of public texts that are given label probabilities (`transfer.jsonl`), at least 0.
         questionnaire: Questions about the form of the records' texts, asked in the same query: "none"; "questions",
             about length, person and the like; or "terms", these questions and common words of the first round's texts.
@@ -88,48 +72,34 @@ class CensusSettings(PromptingSettings):
         best_of: Number of texts that later rounds order for each text kept, if a questionnaire was answered: for each
             label, the texts that best match the answers are kept. With 1, all texts are kept.
         census: `census.json` of a finished run, to be used instead of a new query.
-        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
-            is asked only if texts have several labels (`task.labels_per_text`). For texts in sections, the query is
-            about the order of the sections.
-        shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section, at least
-            0.
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, asked only if texts have
+            several (`task.labels_per_text`), or about the order of sections.
+        shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section.
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
     auto_by_default: ClassVar[tuple[str, ...]] = ("directions", "texts_per_request", "words")
 
     name: str = "census"
-    rounds: int = 2
-    directions: int = DIRECTIONS
-    count: float = 0.25
-    description: float = 0.5
-    shots: int = 4
+    rounds: Count = 2
+    directions: Annotated[int, whole(1), between(1, MOST_DIRECTIONS)] = DIRECTIONS
+    count: Annotated[float, between(1 / GRID, 1)] = 0.25
+    description: Share = 0.5
+    shots: Count = 4
     shrinkage: bool = True
     model_weighting: bool = True
     steering: bool = True
     need: bool = True
-    labels: str = "probabilities"
+    labels: Annotated[str, one_of("probabilities", "census", "requested", "gate")] = "probabilities"
     evidence: bool = True
     share_weights: bool = True
-    texts_per_request: int = USUAL_TEXTS
-    transfer: int = 1000
-    questionnaire: str = "none"
-    best_of: int = 2
+    texts_per_request: Count = USUAL_TEXTS
+    transfer: Natural = 1000
+    questionnaire: Annotated[str, one_of("none", "questions", "terms")] = "none"
+    best_of: Count = 2
     census: str | None = None
-    label_sets_share: float = 0.2
-    shown_words: int = 200
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
-        validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
-        validate.integers(0, section="method", transfer=self.transfer, shown_words=self.shown_words)
-        validate.integers(1, section="method", best_of=self.best_of)
-        validate.in_range(1 / GRID, 1, section="method", count=self.count)
-        validate.in_range(0, 1, section="method", description=self.description)
-        check_label_sets_share(self.label_sets_share)
-        validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
-        validate.one_of("method.questionnaire", self.questionnaire, among=("none", "questions", "terms"))
+    label_sets_share: LabelSetsShare = 0.2
+    shown_words: Natural = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,14 +112,13 @@ class PartyTextsSettings(SynthesisSettings):
         texts_per_request: Has no effect, since the coordinator's language models write nothing.
     """
 
-    longest: int = 2048
+    longest: Annotated[int, whole(4, LONGEST)] = 2048
     rounds: int = 1
-    texts_per_request: int = 1
+    texts_per_request: Count = 1
 
     def __post_init__(self) -> None:
+        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers_in(1, MOST_TEXTS, samples=self.samples)
-        validate.integers_in(4, LONGEST, longest=self.longest)
-        validate.integers(1, texts_per_request=self.texts_per_request)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
 
@@ -175,7 +144,7 @@ class DpSgdSettings(PartyTextsSettings):
 
     name: str = "dp_sgd"
     steps: int = 500
-    rate: float = 0.05
+    rate: Share = 0.05
     batch: int = 64
     clip: float = 1.0
     resolution: int = 4096
@@ -187,7 +156,6 @@ class DpSgdSettings(PartyTextsSettings):
 
     def __post_init__(self) -> None:
         PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.in_range(0, 1, rate=self.rate)
         self.spec(texts=1, max_records=1)
 
     def spec(self, *, texts: int, max_records: int) -> FineTunedSpec:
@@ -207,11 +175,7 @@ class RuptaSettings(PartyTextsSettings):
     made_by: ClassVar[str] = "server.methods.rupta.Rupta"
 
     name: str = "rupta"
-    rewritings: int = 3
-
-    def __post_init__(self) -> None:
-        PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers_in(1, MOST_ROUNDS, rewritings=self.rewritings)
+    rewritings: Annotated[int, whole(1, MOST_ROUNDS)] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,17 +191,12 @@ class PrivateExemplarsSettings(PromptingSettings):
 
     Attributes:
         texts: Whether texts are written; otherwise the exemplars themselves are the training data.
-        exemplars: Number of exemplars per label, at least 1, drawn from all private records; a prompt shows half of
-            them.
+        exemplars: Number of exemplars per label, drawn from all private records; a prompt shows half of them.
     """
 
     name: str = "private_exemplars"
     texts: bool = True
-    exemplars: int = 8
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section="method", exemplars=self.exemplars)
+    exemplars: Count = 8
 
 
 METHODS: tuple[type[MethodSettings], ...] = (

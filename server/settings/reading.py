@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from common.errors import ConfigError, InputError
 from common.validate import suggest_name
+from server.settings.bounds import within
 from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
@@ -112,14 +113,6 @@ def read_section(schema: type[S], values: object, section: str = "") -> S:
         return schema(**given)
     except InputError as error:
         raise within(section, error, hints) from error
-
-
-def within(section: str, error: InputError, names: Mapping[str, object]) -> InputError:
-    """Return a part's error with the full name of the setting; the part itself knows only the short name."""
-    if not section or error.what not in names:
-        return error
-    what = f"{section}.{error.what}"
-    return type(error)(what, expected=error.expected, got=error.got, where=error.where, do=error.do)
 
 
 def convert_value(name: str, value: object, hint: Any) -> Any:

@@ -3,22 +3,22 @@
 The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, and
 those of the evaluation in `evaluation.py`.
 
-Types and names are checked when settings are read (`reading.py`), bounds in `__post_init__`. Defaults are defined only
+Types and names are checked when settings are read (`reading.py`), bounds by each class (`bounds.py`). Defaults are only
 here: `compose.py` passes them to Hydra, and a file in `configs/` contains only deviations from them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
 from server.domain import PrivacyTarget
+from server.settings.bounds import Count, Natural, NotNegative, Positive, Share, check_bounds, not_below, one_of, whole
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import MethodSettings, Part, TaskSettings, given_values
+from server.settings.sections import MethodSettings, Part, TaskSettings
 
-TRACKING = ("tensorboard",)
 MOST_LOST = 0.2
 """Default of `Llm.most_lost`."""
 MOST_CANARIES = 100
@@ -36,10 +36,10 @@ class Hospital:
     """
 
     name: str
-    node: int
+    node: Natural
 
     def __post_init__(self) -> None:
-        validate.integers(0, node=self.node)
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,42 +48,33 @@ class FederationSettings:
 
     Attributes:
         parties: L, the number of parties, at least 1.
-        hospitals: In a deployment, the parties' names from the roster, in order of their numbers; if None, the parties
-            are named "party 0" and so on.
-        max_records: Public bound on the number of records per party, which in a deployment is the roster's bound; if
-            None, 2^20.
-        max_dropouts: Number of parties that may be missing from a round, fewer than all; each such party increases the
-            noise.
-        max_attempts: Maximum number of attempts at each query, at least 1, all charged to the budget. With 2 attempts
-            and secagg=malicious, a run survives the loss of a party between its answer and the agreement on who has
-            answered.
+        hospitals: In a deployment, the parties' names in the roster, in order; None: "party 0" and so on.
+        max_records: Public bound on the records of a party, in a deployment the roster's; if None, 2^20.
+        max_dropouts: Number of parties that may miss a round, fewer than all; each of them increases the noise.
+        max_attempts: Maximum number of attempts at each query, all charged to the budget. With 2 and secagg=malicious,
+            a run survives the loss of a party between its answer and the agreement on who has answered.
         colluders: Number of parties assumed to reveal their noise to the coordinator, fewer than all; each such party
             increases the noise. If None, the number is 0 or, with secagg=malicious, the number that `secagg.corrupt`
             implies, as hospitals assume.
         expected_records: M, at least 1, a public guess of the total number of records, from which `plan` computes the
             expected signal. If None, M is unknown or, in a simulation, the number of records that are dealt out.
         timeout: Maximum number of seconds to wait for replies and for nodes to connect, at least 0.
-        retries: Number of times a failed query is sent again before the run ends, at least 0, with the same bytes and
-            at no privacy cost.
+        retries: Number of times a failed query is sent again, with the same bytes and at no privacy cost.
     """
 
-    parties: int = 3
+    parties: Count = 3
     hospitals: tuple[Hospital, ...] | None = None
-    max_records: int | None = None
-    max_dropouts: int = 0
-    max_attempts: int = 1
-    colluders: int | None = None
-    expected_records: int | None = None
-    timeout: float = 600.0
-    retries: int = 1
+    max_records: Annotated[int | None, whole(1)] = None
+    max_dropouts: Natural = 0
+    max_attempts: Count = 1
+    colluders: Annotated[int | None, whole(0)] = None
+    expected_records: Annotated[int | None, whole(1)] = None
+    timeout: NotNegative = 600.0
+    retries: Natural = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, parties=self.parties, max_attempts=self.max_attempts)
-        validate.integers(0, retries=self.retries)
-        validate.at_least(0, timeout=self.timeout)
-        validate.integers(1, **given_values(max_records=self.max_records, expected_records=self.expected_records))
-        for name, number in given_values(max_dropouts=self.max_dropouts, colluders=self.colluders).items():
-            validate.integers(0, **{name: number})
+        check_bounds(self)
+        for name, number in {"max_dropouts": self.max_dropouts, "colluders": self.colluders or 0}.items():
             if number >= self.parties:
                 raise ConfigError(name, expected=f"fewer than federation.parties, {self.parties}", got=number)
 
@@ -96,34 +87,27 @@ class SimulatedFederation(FederationSettings):
         records: M, total number of private records, at least 1; None uses all.
         partition: "natural", "dirichlet" or "iid". "natural" keeps each hospital's own records; if the data name no
             hospitals, it is the same as "dirichlet".
-        alpha: Concentration of the Dirichlet distribution, above 0; the smaller it is, the more unevenly records are
-            dealt out.
+        alpha: Concentration of the Dirichlet distribution; the smaller it is, the more unevenly records are dealt out.
         canaries: Number of records with a unique code and subject, at most 100, each added with probability 1/2;
             evaluation.metrics=[canaries] looks for these records.
-        canary_form: "subject": one sentence for all canaries; "beginning": half of a held-out text with an unlikely
-            ending.
+        canary_form: "subject": one sentence for all; "beginning": half of a held-out text with an unlikely ending.
         canary_times: Number of copies of an added canary among the records, at least 1.
         style_site: Index of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             these words. None if there is no such party.
     """
 
-    records: int | None = None
-    partition: str = "natural"
-    alpha: float = 1.0
-    canaries: int = 0
-    canary_form: str = "subject"
-    canary_times: int = 1
+    records: Annotated[int | None, whole(1)] = None
+    partition: Annotated[str, one_of("natural", "dirichlet", "iid")] = "natural"
+    alpha: Positive = 1.0
+    canaries: Annotated[int, whole(0, MOST_CANARIES)] = 0
+    canary_form: Annotated[str, one_of("subject", "beginning")] = "subject"
+    canary_times: Count = 1
     style_site: int | None = None
 
     def __post_init__(self) -> None:
         FederationSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("partition", self.partition, among=("natural", "dirichlet", "iid"))
-        validate.positive(alpha=self.alpha)
-        validate.integers(1, **given_values(records=self.records))
-        validate.integers_in(0, MOST_CANARIES, canaries=self.canaries)
-        validate.one_of("canary_form", self.canary_form, among=("subject", "beginning"))
-        validate.integers(1, canary_times=self.canary_times)
-        validate.integers_in(0, self.parties - 1, **given_values(style_site=self.style_site))
+        if self.style_site is not None:
+            validate.integers_in(0, self.parties - 1, style_site=self.style_site)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,31 +118,25 @@ class Secagg:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;
             "none": the coordinator sees each party's answer, and each party adds the full noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
-        threshold: Number of parties needed to recover a lost mask key on the full graph, at least 1; if None, the
-            smallest safe number.
-        full_graph_up_to: Maximum number of parties for which the graph is complete, at least 1; with more parties, it
-            is sparse and random.
+        threshold: Number of parties needed to recover a lost mask key on the full graph; None: the smallest safe one.
+        full_graph_up_to: Maximum number of parties of a complete graph; with more, it is sparse and random.
         corrupt: Fraction of the parties, rounded up, assumed to share all they receive with the coordinator, in [0, 1].
         dropped: Fraction of the parties assumed to drop out of a sparse graph, in [0, 1].
         security_bits: On a sparse graph, a mask can be removed with probability below 2^-security_bits; at least 1.
-        correctness_bits: On a sparse graph, too few shares survive with probability below 2^-correctness_bits; at least
-            1.
+        correctness_bits: On a sparse graph, too few shares survive with probability below 2^-correctness_bits.
     """
 
-    mode: str = "semi_honest"
+    mode: Annotated[str, one_of("semi_honest", "malicious", "none")] = "semi_honest"
     roster: str | None = None
-    threshold: int | None = None
-    full_graph_up_to: int = 128
-    corrupt: float = 0.3
-    dropped: float = 0.1
-    security_bits: int = 40
-    correctness_bits: int = 30
+    threshold: Annotated[int | None, whole(1)] = None
+    full_graph_up_to: Count = 128
+    corrupt: Share = 0.3
+    dropped: Share = 0.1
+    security_bits: Count = 40
+    correctness_bits: Count = 30
 
     def __post_init__(self) -> None:
-        validate.one_of("mode", self.mode, among=("semi_honest", "malicious", "none"))
-        validate.in_range(0, 1, corrupt=self.corrupt, dropped=self.dropped)
-        validate.integers(1, full_graph_up_to=self.full_graph_up_to, **given_values(threshold=self.threshold))
-        validate.integers(1, security_bits=self.security_bits, correctness_bits=self.correctness_bits)
+        check_bounds(self)
 
     @property
     def secure(self) -> bool:
@@ -199,8 +177,7 @@ class Rules:
         copies: Drop a text that equals one shown in the prompt, regardless of case and punctuation.
         duplicates: Drop an exact duplicate of an earlier text of the run.
         languages: Drop a text in another language than the task's, as its most frequent words show.
-        foreign: Drop a text with a word in a script that the public texts do not use; such texts are counted even if
-            the rule is off.
+        foreign: Drop a text with a word in a script that no public text uses; off, such texts are still counted.
     """
 
     characters: bool = True
@@ -233,14 +210,11 @@ class Llm:
 
     Attributes:
         use: Names of the K models to use, at least one; None uses all models.
-        clean: Rules that clean the texts, as in `configs/llm/clean`; None cleans nothing, for models that write nothing
-            but the text.
-        max_cost: Cap on the total cost of all models of the run, in the currency of the prices, above 0; None sets no
-            cap.
-        max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None sets no
-            cap.
+        clean: Rules that clean the texts, as in `configs/llm/clean`; None: for models that write nothing but the text.
+        max_cost: Cap on the total cost of all models of the run, in the currency of the prices; None sets no cap.
+        max_tokens: Cap on the total number of tokens read and written by all models of the run; None sets no cap.
         confirm_calls: Number of calls of remote and chat models above which a command asks at the terminal, or stops
-            without `--yes`; None never asks. At least 0.
+            without `--yes`; None never asks.
         prompts: Folder with files that replace wordings of the same names in `server/llm/prompts`; None replaces none.
         name_other_labels: Whether prompts name the task's other labels, to keep clear of them. Small models then write
             about those. Large models may profit; this was not measured.
@@ -250,20 +224,20 @@ class Llm:
         models: Settings of the models, keyed by name.
     """
 
+    place: ClassVar[str] = "llm"
+
     use: tuple[str, ...] | None = None
     clean: Rules | None = None
-    max_cost: float | None = None
-    max_tokens: float | None = None
-    confirm_calls: float | None = 2000.0
+    max_cost: Annotated[float | None, validate.positive] = None
+    max_tokens: Annotated[float | None, validate.positive] = None
+    confirm_calls: Annotated[float | None, not_below(0)] = 2000.0
     prompts: str | None = None
     name_other_labels: bool = False
-    most_lost: float = MOST_LOST
+    most_lost: Share = MOST_LOST
     models: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.positive(section="llm", **given_values(max_cost=self.max_cost, max_tokens=self.max_tokens))
-        validate.in_range(0, 1, section="llm", most_lost=self.most_lost)
-        validate.at_least(0, section="llm", **given_values(confirm_calls=self.confirm_calls))
+        check_bounds(self)
         unknown = [name for name in self.use or () if name not in self.models]
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")
@@ -286,8 +260,8 @@ class Settings:
         retention: How long the texts are kept, and whether they may be passed on; the hospitals read it in the plan.
         models_place: Who runs the language models and in which country; the hospitals read it in the plan, after the
             models' names, which are filled in from `llm`.
-        embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run" stores them in the run
-            folder, and None does not store them.
+        embedding_cache: File for vectors of synthetic texts, for slow encoders; "run": in the run folder; None: no
+            file.
         reply_cache: File that stores the models' replies, which runs may share; None stores them in the run folder.
         experiment_seed: Seed for prompts, sampling and built-in models, at least 0; never used for noise or keys.
         tracking: "tensorboard" writes the figures of each round to RUN/tensorboard, which needs the `tracking` extra.
@@ -299,8 +273,7 @@ class Settings:
         secagg: Secure aggregation.
         federation: The parties.
         evaluation: The evaluation.
-        automatic: Names of the method's settings that are `auto`; until a number is chosen, each has the value for
-            unknown records and texts.
+        automatic: Names of the method's settings that are `auto`, each with the value for unknown records and texts.
         others: Further top-level settings, to which the user's settings may refer as ${NAME}.
     """
 
@@ -312,8 +285,8 @@ class Settings:
     models_place: str = NOT_STATED
     embedding_cache: str | None = None
     reply_cache: str | None = None
-    experiment_seed: int = 0
-    tracking: str | None = None
+    experiment_seed: Natural = 0
+    tracking: Annotated[str | None, one_of("tensorboard")] = None
     method: MethodSettings | Part
     task: TaskSettings | Part
     llm: Llm = field(default_factory=Llm)
@@ -328,9 +301,7 @@ class Settings:
     def __post_init__(self) -> None:
         validate.printable(purpose=self.purpose, recipient=self.recipient, contact=self.contact)
         validate.printable(retention=self.retention, models_place=self.models_place)
-        validate.integers(0, experiment_seed=self.experiment_seed)
-        if self.tracking is not None:
-            validate.one_of("tracking", self.tracking, among=TRACKING)
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,8 +309,7 @@ class SimulationSettings(Settings):
     """All settings of a simulation of a whole federation on one machine.
 
     Attributes:
-        row: Name of this run's row in a sweep's table, set by an experiment or derived from the overrides; None outside
-            a sweep.
+        row: This run's row in a sweep's table, set by an experiment or derived from the overrides; None outside one.
         engine: "local": this process; "flower": Flower's simulation engine on Ray.
         client: Content of client.yaml, the same for all simulated parties (`client.settings`).
         labels_from_records: Whether the labels were taken from private records, without noise.
@@ -352,7 +322,7 @@ class SimulationSettings(Settings):
     federation: SimulatedFederation = field(default_factory=SimulatedFederation)
     client: Mapping[str, Any]
     row: Any = None
-    engine: str = "local"
+    engine: Annotated[str, one_of("local", "flower")] = "local"
     labels_from_records: bool = False
     overrides: tuple[str, ...] | None = None
     experiment: Mapping[str, Any] | None = None
@@ -360,7 +330,6 @@ class SimulationSettings(Settings):
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("engine", self.engine, among=("local", "flower"))
         if self.refuse_disclosures and "disclosures" not in self.evaluation.metrics:
             raise ConfigError(
                 "evaluation.metrics", expected="disclosures among them, for refuse_disclosures=true", got="none"

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from common import validate
+from server.settings.bounds import Count, NotNegative, between, check_bounds, whole
 
 TARGET = "_target_"
 """Hydra's key for the class or function that builds a part."""
@@ -59,10 +60,10 @@ class SynthesisSettings(MethodSettings):
         samples: N, total number of synthetic texts, at least 1.
     """
 
-    samples: int = 2000
+    samples: Count = 2000
 
     def __post_init__(self) -> None:
-        validate.integers(1, section=self.place, samples=self.samples)
+        check_bounds(self)
 
 
 USUAL_TEXTS = 10
@@ -74,7 +75,7 @@ class PromptingSettings(SynthesisSettings):
     """Settings of a method whose texts the coordinator's language models write.
 
     Attributes:
-        texts_per_request: Number of texts that one prompt requests, at least 1. `auto` chooses it from their length
+        texts_per_request: Number of texts that one prompt requests; `auto` follows their length
             (`server/prepare/automatic.py`).
         temperature: Sampling temperature of the language models, in [0, 2].
         words: Requested length of a text in words, at least 1; None leaves it open. `auto` is the median length of the
@@ -83,21 +84,9 @@ class PromptingSettings(SynthesisSettings):
 
     auto_by_default: ClassVar[tuple[str, ...]] = ("words",)
 
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
-
-    def __post_init__(self) -> None:
-        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(
-            1, section=self.place, texts_per_request=self.texts_per_request, **given_values(words=self.words)
-        )
-        validate.in_range(0, 2, section=self.place, temperature=self.temperature)
-
-
-def check_label_sets_share(share: float) -> None:
-    """Raise a ConfigError if a fraction of epsilon for label sets leaves too little for these or for other queries."""
-    validate.in_range(0.01, 0.99, section="method", label_sets_share=share)
+    texts_per_request: Count = 1
+    temperature: Annotated[float, between(0, 2)] = 1.0
+    words: Annotated[int | None, whole(1)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,22 +96,20 @@ class FineTuning:
     Attributes:
         start: Model to start from: a folder, or a name in the local cache; None starts from random weights.
         epochs: Number of passes over the texts, at least 1.
-        learning_rate: Learning rate of AdamW; if None, 4e-4 from a checkpoint, as in the papers, or 4e-3 from random
+        learning_rate: Learning rate of AdamW; if None, 4e-4 from a checkpoint, as in the papers, 4e-3 from random
             weights.
         weight_decay: Weight decay of AdamW, at least 0.
         device: Device, as torch names it.
     """
 
     start: str | None = None
-    epochs: int = 5
-    learning_rate: float | None = None
-    weight_decay: float = 0.01
+    epochs: Count = 5
+    learning_rate: Annotated[float | None, validate.positive] = None
+    weight_decay: NotNegative = 0.01
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        validate.integers(1, epochs=self.epochs)
-        validate.at_least(0, weight_decay=self.weight_decay)
-        validate.positive(**given_values(learning_rate=self.learning_rate))
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +121,6 @@ class TaskSettings:
 
 
 S = TypeVar("S")
-
-
-def given_values(**values: float | None) -> dict[str, Any]:
-    """Return the values that are not None, as only these have bounds to check."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def name_of(override: str) -> str:

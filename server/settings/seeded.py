@@ -1,13 +1,14 @@
 """Settings of the methods that write texts from keyphrases (DP-KPS) or abstracts (RPSG) chosen by private records."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.queries.texts import LONGEST, AbstractedSeedsSpec
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import FineTuning, PromptingSettings, given_values
+from server.settings.bounds import Count, NotNegative, Positive, Probability, between, check_bounds, one_of, whole
+from server.settings.sections import FineTuning, PromptingSettings
 
 MOST_ABSTRACTS = 1000
 """Size of RPSG's pool for many texts; for fewer than half as many, twice their number leaves as much to choose."""
@@ -33,55 +34,44 @@ class DpKpsSettings(PromptingSettings):
             spends epsilon 1 or 5 on the histogram, and 5 or 10 on the densities.
         mechanism: "laplace", as in the paper: pure DP and single features; "gaussian": (epsilon, delta)-DP and paired
             features, with far less noise.
-        features: I, number of features of each sketch. With Laplace noise and M records per label, use at most about
-            epsilon M / 2.
-        grid: B, number of grid units per unit of a feature in each sketch; if None, as many as the table of the noise
-            allows, at most 256.
+        features: I, number of features of each sketch; with Laplace noise and M records per label, about epsilon M / 2
+            at most.
+        grid: B, number of grid units per unit of a feature; if None, as many as the table of the noise allows, at most
+            256.
         bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's value is 1,
             for encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out
             from a background of exp(-2).
-        sequence: "independent"; or "iterative": each phrase is drawn given the phrases before it, which needs very many
-            records.
+        sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
         ensemble: Ensemble for iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉ sketches.
         length: K, number of phrases in a sequence, at most `kept_terms`.
-        few_shot: File of texts that the recipient of the data provides; each prompt shows all of them, with their own
-            phrases. They do not belong to the parties, are not protected, and must not be test texts. None if there are
-            no such texts.
-        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts contain the label and no
-            phrases, and no queries are asked.
+        few_shot: File of the recipient's own texts; each prompt shows all of them, with their own phrases. They are no
+            party's, are not protected, and must not be test texts. None: no such texts.
+        ablation: "none"; "no_llm": sequences are released; "only_llm": prompts have the label alone, and nothing is
+            asked.
         rounds: Always 1, since no later round would ask a query.
-        texts_per_request: Number of texts that one prompt requests with "only_llm"; otherwise each sequence has one
-            prompt and one text.
+        texts_per_request: Number of texts that one prompt requests with "only_llm"; otherwise each sequence has one.
     """
 
     made_by: ClassVar[str] = "server.methods.dp_kps.DpKps"
 
     name: str = "dp_kps"
     vocabulary: str
-    first_terms: int = 10
-    kept_terms: int = 1000
-    vocabulary_share: float = 0.16666667  # 1/6; as every plan so far has it
-    mechanism: str = "laplace"
-    features: int = 1000
-    grid: int | None = None
-    bandwidth: float = 0.5
-    sequence: str = "independent"
-    ensemble: str = "logarithmic"
-    length: int = 10
+    first_terms: Count = 10
+    kept_terms: Count = 1000
+    vocabulary_share: Probability = 0.16666667  # 1/6; as every plan so far has it
+    mechanism: Annotated[str, one_of("laplace", "gaussian")] = "laplace"
+    features: Count = 1000
+    grid: Annotated[int | None, whole(1)] = None
+    bandwidth: Positive = 0.5
+    sequence: Annotated[str, one_of("independent", "iterative")] = "independent"
+    ensemble: Annotated[str, one_of("linear", "logarithmic")] = "logarithmic"
+    length: Count = 10
     few_shot: str | None = None
-    ablation: str = "none"
+    ablation: Annotated[str, one_of("none", "no_llm", "only_llm")] = "none"
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, first_terms=self.first_terms, kept_terms=self.kept_terms)
-        validate.integers(1, features=self.features, length=self.length, **given_values(grid=self.grid))
-        validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.positive(bandwidth=self.bandwidth)
-        validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
-        validate.one_of("sequence", self.sequence, among=("independent", "iterative"))
-        validate.one_of("ensemble", self.ensemble, among=("linear", "logarithmic"))
-        validate.one_of("ablation", self.ablation, among=("none", "no_llm", "only_llm"))
+        check_bounds(self)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
         if self.length > self.kept_terms:
@@ -100,22 +90,15 @@ class RefinementSettings(FineTuning):
     The inherited settings are for the training of the surrogate, which the paper starts from BERT-small.
 
     Attributes:
-        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase, in (0, 1]; 1
-            keeps all texts.
-        nll: Fraction of the remaining texts to keep, those least likely under the surrogate, in (0, 1]; 1 keeps all
-            texts and needs no surrogate.
+        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase; 1 keeps all.
+        nll: Fraction of the rest to keep, those least likely under the surrogate; 1 keeps all and needs no surrogate.
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
     place: ClassVar[str] = "method.refinement"
 
-    similarity: float = 0.65
-    nll: float = 0.55
-
-    def __post_init__(self) -> None:
-        FineTuning.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.positive(similarity=self.similarity, nll=self.nll)
-        validate.in_range(0, 1, similarity=self.similarity, nll=self.nll)
+    similarity: Annotated[float, validate.positive, between(0, 1)] = 0.65
+    nll: Annotated[float, validate.positive, between(0, 1)] = 0.55
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +108,10 @@ class RpsgSettings(PromptingSettings):
     At first ⌈⌈N / nll⌉ / similarity⌉ texts are written, so that about N remain after the refinement.
 
     Attributes:
-        samples: N, number of texts released.
         candidates: "pool": each record's own choice leaves its party, with pure ε; "histogram": choices are summed over
             the parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee
             (infinite ε): texts made from records leave their party.
-        pool: Number of abstracts that the models write, evenly over labels and models, at least 2. `auto` is twice
-            `samples`, at most 1,000.
+        pool: Number of abstracts that the models write, over labels and models; `auto`: twice `samples`, at most 1,000.
         abstract_words: Requested length of an abstract in words; None leaves it open. `auto` is 40, or the length of a
             text if that is less: `words`, or else the median length of the public texts.
         choices: Number of seeds that each party chooses, or releases; a public number. If None, all parties together
@@ -139,21 +120,19 @@ class RpsgSettings(PromptingSettings):
             each serve for several texts.
         mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
             "histogram": "laplace", pure ε, or "gaussian"; None uses the first of these.
-        nearest: With "pool": number of abstracts that a record rates as equally good, while all others are equally bad.
-            With 0, ratings are cosines, which is far weaker at the same epsilon. None means about pool / (1 +
-            e^epsilon).
+        nearest: With "pool": number of abstracts that a record rates as equally good, all others as equally bad. With
+            0, ratings are cosines, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
         top: With "histogram": number of votes per record; each vote has half the weight of the preceding vote.
         threshold: With "histogram": number of noised votes that an abstract must exceed, about the scale of the noise.
         fine: With "histogram": number of grid units in a vote.
-        smoothing: With "histogram": whether votes are smoothed over the embeddings (`server/operators/smoothing.py`);
-            if so, lower the threshold.
-        abstracts: With "seed_unproven": K, number of abstracts per record to choose from (Table 4; the party sets in
-            client.yaml how they are written).
+        smoothing: With "histogram": whether votes are smoothed (`server/operators/smoothing.py`); lower the threshold
+            then.
+        abstracts: With "seed_unproven": K, number of abstracts per record to choose from (Table 4), written as its
+            client.yaml says.
         longest: With "seed_unproven": maximum number of bytes in a released abstract.
         refinement: Settings of the choice of texts to keep.
         texts_per_request: Number of abstracts of the pool that one prompt requests; each seed has one prompt and one
             text.
-        words: Requested length of a variant in words; None leaves it open.
         rounds: Always 2: the first round writes the variants, and the second rephrases and refines them.
     """
 
@@ -161,31 +140,25 @@ class RpsgSettings(PromptingSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("words", "pool", "abstract_words")
 
     name: str = "rpsg"
-    candidates: str = "pool"
-    pool: int = MOST_ABSTRACTS
-    abstract_words: int | None = ABSTRACT_WORDS
-    choices: int | None = None
+    candidates: Annotated[str, one_of(*MECHANISMS)] = "pool"
+    pool: Annotated[int, whole(2)] = MOST_ABSTRACTS
+    abstract_words: Annotated[int | None, whole(1)] = ABSTRACT_WORDS
+    choices: Annotated[int | None, whole(1)] = None
     mechanism: str | None = None
-    nearest: int | None = None
-    top: int = 1
-    threshold: float = 0.5
-    fine: int = 128
+    nearest: Annotated[int | None, whole(0)] = None
+    top: Annotated[int, whole(1, MOST_VOTES)] = 1
+    threshold: NotNegative = 0.5
+    fine: Count = 128
     smoothing: bool = False
-    abstracts: int = 5
-    longest: int = 2048
+    abstracts: Annotated[int, whole(2)] = 5
+    longest: Annotated[int, whole(4, LONGEST)] = 2048
     refinement: RefinementSettings = field(default_factory=RefinementSettings)
     rounds: int = 2
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
+        check_bounds(self)
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
-        validate.integers(1, fine=self.fine, **given_values(abstract_words=self.abstract_words, choices=self.choices))
-        validate.integers_in(1, MOST_VOTES, top=self.top)
-        validate.integers(2, pool=self.pool, abstracts=self.abstracts)
-        validate.integers_in(4, LONGEST, longest=self.longest)
-        validate.at_least(0, threshold=self.threshold)
         if self.smoothing and self.candidates != "histogram":
             raise ConfigError(
                 "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from common import validate
 from common.domain import MOST_LABELS
@@ -10,6 +10,7 @@ from common.errors import ConfigError
 from common.personal_patterns import LANGUAGES
 from common.sections import check_headings
 from server.domain import NO_LABELS
+from server.settings.bounds import Count, Natural, check_bounds, one_of, whole
 from server.settings.sections import TaskSettings
 
 REMOVED = {
@@ -19,15 +20,11 @@ REMOVED = {
 
 NOTES_LANGUAGES = ("english", "german", "french")
 """Languages in which the demo notes can be generated."""
+LabelsPerText = Annotated[int, whole(1, MOST_LABELS)]
 
 
 def check_labels_per_text(number: int, labels: object) -> None:
-    """Raise a ConfigError if a number of labels per text is out of range, or above 1 in a task without labels.
-
-    Raises:
-        ConfigError: The number is not allowed.
-    """
-    validate.integers_in(1, MOST_LABELS, labels_per_text=number)
+    """Raise a ConfigError if texts may have several labels in a task without labels."""
     if number > 1 and labels == NO_LABELS:
         raise ConfigError("task.labels_per_text", expected=f"1 with task.labels={NO_LABELS}", got=number)
 
@@ -43,14 +40,13 @@ class DemoSettings(TaskSettings):
         labels: None for the corpus's own labels, or "unlabelled" for texts without labels.
     """
 
-    records_per_party: int = 300
-    test_records: int = 400
-    corpus_seed: int = 0
+    records_per_party: Natural = 300
+    test_records: Natural = 400
+    corpus_seed: Natural = 0
     labels: Any = None
 
     def __post_init__(self) -> None:
-        validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
-        validate.integers(0, corpus_seed=self.corpus_seed)
+        check_bounds(self)
         if self.labels not in (None, NO_LABELS):
             do = "Labels of your own are those of task=csv"
             raise ConfigError("task.labels", expected=f"null or {NO_LABELS} with a demo's task", got="others", do=do)
@@ -61,7 +57,6 @@ class DemoNotesSettings(DemoSettings):
     """Invented hospital notes: four confusable diagnoses, a house style for each hospital, no real patient.
 
     Attributes:
-        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Number of public texts, at least 1: notes from other wards and guideline-like prose.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
         labels_per_text: Maximum number of diagnoses per note, at most 4; above 1, a patient may have several.
@@ -70,15 +65,13 @@ class DemoNotesSettings(DemoSettings):
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
 
-    public_notes: int = 3000
-    language: str = "english"
-    labels_per_text: int = 1
+    public_notes: Count = 3000
+    language: Annotated[str, one_of(*NOTES_LANGUAGES)] = "english"
+    labels_per_text: LabelsPerText = 1
     spans: bool = False
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
-        validate.integers(1, public_notes=self.public_notes)
-        validate.one_of("task.language", self.language, among=NOTES_LANGUAGES)
         check_labels_per_text(self.labels_per_text, self.labels)
 
 
@@ -87,17 +80,12 @@ class DemoMessagesSettings(DemoSettings):
     """Invented messages to a hospital's six desks, each of one or two sentences, which small real models can write.
 
     Attributes:
-        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_messages: Number of public messages, at least 1, to other organisations, such as a library or a garage.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoMessages"
 
-    public_messages: int = 1000
-
-    def __post_init__(self) -> None:
-        DemoSettings.__post_init__(self)
-        validate.integers(1, public_messages=self.public_messages)
+    public_messages: Count = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +93,6 @@ class DemoLettersSettings(DemoSettings):
     """Invented discharge letters of 300 to 1,500 words in sections, whose order differs between hospitals.
 
     Attributes:
-        records_per_party, test_records, corpus_seed: See `DemoSettings`.
         labels: Always None, since the headings are the labels.
         public_notes: Number of public letters, from other wards, at least 1.
         sections_per_text: Maximum number of sections per letter, both counted in records and written, from 1 to 7.
@@ -113,15 +100,13 @@ class DemoLettersSettings(DemoSettings):
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoLetters"
 
-    records_per_party: int = 200
-    test_records: int = 100
-    public_notes: int = 300
-    sections_per_text: int = 7
+    records_per_party: Natural = 200
+    test_records: Natural = 100
+    public_notes: Count = 300
+    sections_per_text: Annotated[int, whole(1, 7)] = 7
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
-        validate.integers(1, public_notes=self.public_notes)
-        validate.integers_in(1, 7, sections_per_text=self.sections_per_text)
         if self.labels is not None:
             raise ConfigError("task.labels", expected="none beside the letters' headings", got=self.labels)
 
@@ -144,16 +129,14 @@ class LabelledFilesSettings(TaskSettings):
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
             is the plural of `kind`; if None, it is formed by English rules, which fail for "diagnosis" and for other
             languages.
-        language: Language of the texts, which determines what is detected as personal information: "english", "german",
-            "french", "spanish" or "italian".
+        language: Language of the texts, of which personal information is detected: one of `LANGUAGES`.
         labels_per_text: Maximum number of labels per text, from 1 to 64. Above 1, files may have `labels` in place of
             `label`; if a record has more labels, only the first ones count (`server/tasks/SEVERAL_LABELS.md`).
         spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
             medicine}`; `test` and `public_text` may contain such spans in JSON Lines (`server/tasks/SPANS.md`).
         sections: Public description of each heading, for texts in sections, in place of `labels`; files then need no
             labels (`server/tasks/SECTIONS.md`).
-        sections_per_text: Maximum number of sections per text, both counted in records and written; if None, the number
-            of headings.
+        sections_per_text: Maximum number of sections per text, counted in records and written; None: all headings.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -166,17 +149,15 @@ class LabelledFilesSettings(TaskSettings):
     public_text: str | None = None
     attributes: tuple[str, ...] = ()
     wording: Any = None
-    language: str = "english"
-    labels_per_text: int = 1
+    language: Annotated[str, one_of(*LANGUAGES)] = "english"
+    labels_per_text: LabelsPerText = 1
     spans: Mapping[str, Any] | None = None
     sections: Any = None
-    sections_per_text: int | None = None
+    sections_per_text: Annotated[int | None, whole(1, MOST_LABELS)] = None
 
     def __post_init__(self) -> None:
-        validate.one_of("task.language", self.language, among=LANGUAGES)
+        check_bounds(self)
         check_labels_per_text(self.labels_per_text, self.labels)
-        if self.sections_per_text is not None:
-            validate.integers_in(1, MOST_LABELS, sections_per_text=self.sections_per_text)
         if self.sections:
             self._check_sections()
         elif self.sections_per_text is not None:

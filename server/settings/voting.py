@@ -1,26 +1,33 @@
 """Settings of the methods in which parties vote on texts, and of the variation of texts in these methods."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import (
-    USUAL_TEXTS,
-    PromptingSettings,
-    SynthesisSettings,
-    check_label_sets_share,
-    given_values,
+from server.settings.bounds import (
+    Count,
+    LabelSetsShare,
+    Natural,
+    NotNegative,
+    Positive,
+    Probability,
+    Share,
+    between,
+    check_bounds,
+    not_below,
+    one_of,
+    whole,
 )
+from server.settings.sections import USUAL_TEXTS, PromptingSettings, SynthesisSettings
 
 USUAL_VOTES = 8
 """Q and S of WASP's paper, which take twice as many candidates of each label: votes choose at most half of them."""
 RANKING = "a record gives its nearest candidate 1 vote, the next 1/2, the next 1/4, and so on"
 FEWEST_SHOTS = 2
-WAYS = ("rank", "sample")
-KINDS = ("paraphrase", "fill_in")
+PositiveShare = Annotated[float, validate.positive, between(0, 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +37,16 @@ class Variation:
     Attributes:
         kind: "paraphrase" or "fill_in".
         mask: Fraction of the words that a fill-in replaces, in (0, 1].
-        length_spread: Standard deviation of a variation's requested length, as a fraction of its parent's length in
-            words, in [0, 1]; None requests no length.
+        length_spread: Standard deviation of a variation's requested length, as a share of its parent's; None requests
+            none.
     """
 
-    kind: str = "paraphrase"
-    mask: float = 0.5
-    length_spread: float | None = 0.2
+    kind: Annotated[str, one_of("paraphrase", "fill_in")] = "paraphrase"
+    mask: PositiveShare = 0.5
+    length_spread: Annotated[float | None, between(0, 1)] = 0.2
 
     def __post_init__(self) -> None:
-        validate.one_of("kind", self.kind, among=KINDS)
-        validate.positive(mask=self.mask)
-        validate.in_range(0, 1, mask=self.mask)
-        validate.in_range(0, 1, **given_values(length_spread=self.length_spread))
+        check_bounds(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +61,10 @@ class WaspSettings(PromptingSettings):
             less.
         shots: S, number of exemplars in a prompt and size of each pool, at least 2; a pool never has more than half of
             a label's candidates. `auto` is as for `top`.
-        contrast: Whether to use bad exemplars as well as good ones, and furthest votes to find them; off for the
-            ablation.
+        contrast: Whether to use bad exemplars too, and furthest votes to find them; off for the ablation.
         weighting: Whether to weight models by votes; off for the ablation.
-        look_ahead: k, number of paraphrases; their mean embedding represents a candidate in votes (Aug-PE). With 0, the
-            candidate's own embedding does.
+        look_ahead: k, number of paraphrases; in votes, their mean embedding represents a candidate (Aug-PE); with 0,
+            its own.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
         label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
@@ -73,21 +76,17 @@ class WaspSettings(PromptingSettings):
 
     name: str = "wasp"
     rounds: int = 5
-    top: int = USUAL_VOTES
-    shots: int = USUAL_VOTES
+    top: Annotated[int, whole(1, MOST_VOTES)] = USUAL_VOTES
+    shots: Annotated[int, whole(FEWEST_SHOTS)] = USUAL_VOTES
     contrast: bool = True
     weighting: bool = True
-    texts_per_request: int = USUAL_TEXTS
-    look_ahead: int = 0
+    texts_per_request: Count = USUAL_TEXTS
+    look_ahead: Natural = 0
     smoothing: bool = False
-    label_sets_share: float = 0.2
+    label_sets_share: LabelSetsShare = 0.2
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers_in(1, MOST_VOTES, top=self.top)
-        check_label_sets_share(self.label_sets_share)
-        validate.integers(FEWEST_SHOTS, shots=self.shots)
-        validate.integers(0, look_ahead=self.look_ahead)
+        check_bounds(self)
         if self.rounds < 2:
             raise ConfigError(
                 "method.rounds",
@@ -104,25 +103,20 @@ class AugPeSettings(PromptingSettings):
     """Aug-PE and, with a vocabulary, Aug-PE+, with the papers' terms and defaults.
 
     Attributes:
-        samples: N, total number of synthetic texts, which is also the size of the population.
         rounds: T, number of rounds, each with a private query.
-        select: Choice of survivors: "rank", those with the most votes; "sample", draws in proportion to votes above the
-            threshold.
-        threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
-            a note says so.
+        select: Choice of survivors: "rank", most votes; "sample", in proportion to votes above the threshold.
+        threshold: Number of votes that a survivor must exceed; if none does, survivors are drawn uniformly, with a
+            note.
         expansion: L, at least 2: one in L texts of the next population is a survivor; the others are variations.
-        look_ahead: k, number of variations; their mean embedding represents a text in votes. With 0, the text's own
-            embedding does.
+        look_ahead: k, number of variations; in votes, their mean embedding represents a text; with 0, its own.
         variation: Kind and length of the variations.
-        words: Requested length of an initial text in words; None leaves it open.
         fine: Number of grid units in a vote: lower it if sums grow too large; raise it for many parties, since integers
             cannot represent noise shares that are too small.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
         vocabulary: For Aug-PE+, a `.txt` of public terms, one per line.
         first_terms: k, number of terms of a record that count in the vocabulary.
-        kept_terms: |V'|, number of terms kept for the initial prompts, those with the highest noised counts, at least
-            `terms`.
+        kept_terms: |V'|, number of terms for initial prompts, those with the highest noised counts, at least `terms`.
         terms: Number of random terms in an initial prompt.
         vocabulary_share: Fraction of epsilon spent on the vocabulary, between 0 and 1; the votes get the rest.
     """
@@ -130,29 +124,23 @@ class AugPeSettings(PromptingSettings):
     made_by: ClassVar[str] = "server.methods.aug_pe.AugPe"
 
     name: str = "aug_pe"
-    rounds: int = 10
-    select: str = "rank"
-    threshold: float = 0.0
-    expansion: int = 2
-    look_ahead: int = 0
+    rounds: Count = 10
+    select: Annotated[str, one_of("rank", "sample")] = "rank"
+    threshold: NotNegative = 0.0
+    expansion: Annotated[int, whole(2)] = 2
+    look_ahead: Natural = 0
     variation: Variation = field(default_factory=Variation)
-    fine: int = 128
+    fine: Count = 128
     smoothing: bool = False
     vocabulary: str | None = None
-    first_terms: int = 10
+    first_terms: Count = 10
     kept_terms: int = 1000
-    terms: int = 10
-    vocabulary_share: float = 0.2
+    terms: Count = 10
+    vocabulary_share: Probability = 0.2
 
     def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, fine=self.fine, first_terms=self.first_terms, terms=self.terms)
-        validate.integers(2, expansion=self.expansion)
-        validate.integers(0, look_ahead=self.look_ahead)
-        validate.at_least(0, threshold=self.threshold)
+        check_bounds(self)
         validate.integers(self.terms, kept_terms=self.kept_terms)
-        validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.one_of("select", self.select, among=WAYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,17 +160,14 @@ class PreTextSettings(PromptingSettings):
     """PrE-Text: seeds evolve by votes, and the released texts are then written from the seeds.
 
     Attributes:
-        samples: N, total number of synthetic texts, written in the last phase.
         seeds: Size of the population that evolves; if None, a fifth of N, at most 400, at least `shots` per label. A
             seed costs 1 + k texts in every round: with 400 seeds, 20,000 texts would be written to release N = 100.
         rounds: T, number of rounds, each with a private query.
-        threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
-            a note says so.
-        look_ahead: k, number of variations; their mean embedding represents a candidate in votes. With 0, the
-            candidate's own embedding does.
+        threshold: Number of votes that a survivor must exceed; if none does, survivors are drawn uniformly, with a
+            note.
+        look_ahead: k, number of variations; in votes, their mean embedding represents a text; with 0, its own.
         shots: Number of seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
-        words: Requested length in words of an initial or a released text; None leaves it open.
         fine: As in Aug-PE.
         smoothing: As in Aug-PE.
     """
@@ -190,20 +175,14 @@ class PreTextSettings(PromptingSettings):
     made_by: ClassVar[str] = "server.methods.pre_text.PreText"
 
     name: str = "pre_text"
-    seeds: int | None = None
-    rounds: int = 10
-    threshold: float = 0.0
-    look_ahead: int = 4
-    shots: int = 4
+    seeds: Annotated[int | None, whole(1)] = None
+    rounds: Count = 10
+    threshold: NotNegative = 0.0
+    look_ahead: Natural = 4
+    shots: Count = 4
     variation: Variation = field(default_factory=lambda: Variation(kind="fill_in"))
-    fine: int = 128
+    fine: Count = 128
     smoothing: bool = False
-
-    def __post_init__(self) -> None:
-        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, shots=self.shots, fine=self.fine, **given_values(seeds=self.seeds))
-        validate.integers(0, look_ahead=self.look_ahead)
-        validate.at_least(0, threshold=self.threshold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,8 +204,7 @@ class DpgaSettings(SynthesisSettings):
         fresh: Number of new texts written from the metadata, as a multiple of N.
         mask: Fraction of the words that are replaced, in (0, 1].
         subsample: q, probability that a record takes part in the votes, in (0, 1]; with 1, all records do.
-        redraw: Whether to draw a separate subsample for each generation, which is charged accordingly; otherwise one
-            subsample serves all generations.
+        redraw: Whether each generation has a subsample of its own, charged accordingly; else one serves all.
         length: Whether to query the lengths of records; off for the ablation.
         longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
             actual range of lengths, the better.
@@ -238,10 +216,9 @@ class DpgaSettings(SynthesisSettings):
         tau: Initial threshold of the similarity, in [-1, 1]. The default drops only near copies. None follows the
             paper: it queries the mean similarity of private records and uses it as the threshold, which drops most
             texts that records voted for.
-        tau_step: Step by which the threshold grows until there are N elites; with 0, it stays the same, and there may
-            be fewer elites.
-        buckets: Number of buckets in the query for the mean similarity: a public guess of the number of records of one
-            party.
+        tau_step: Step by which the threshold grows until there are N elites; with 0, it stays, and there may be fewer.
+        buckets: Number of buckets in the query for the mean similarity: a public guess of one party's number of
+            records.
         label_share: Fraction of epsilon for the label histogram; in a task without labels, the votes get this fraction.
         length_range_share: Fraction for the length range.
         length_share: Fraction for the length histogram.
@@ -255,61 +232,42 @@ class DpgaSettings(SynthesisSettings):
     made_by: ClassVar[str] = "server.methods.dpga.Dpga"
 
     name: str = "dpga"
-    rounds: int = 10
-    initial: float = 5.0
-    rewritten: float = 1.0
-    filled: float = 1.0
-    crossed: float = 1.0
-    fresh: float = 1.0
-    mask: float = 0.5
-    subsample: float = 0.8
+    rounds: Count = 10
+    initial: Annotated[float, not_below(1)] = 5.0
+    rewritten: NotNegative = 1.0
+    filled: NotNegative = 1.0
+    crossed: NotNegative = 1.0
+    fresh: NotNegative = 1.0
+    mask: PositiveShare = 0.5
+    subsample: PositiveShare = 0.8
     redraw: bool = False
     length: bool = True
-    longest: int = 500
-    bins: int = 100
-    keywords: int = 50
-    keyword_temperature: float = 1.4
-    softmax: float = 1.0
+    longest: Annotated[int, whole(1, LARGEST_CAP)] = 500
+    bins: Count = 100
+    keywords: Natural = 50
+    keyword_temperature: Annotated[float, between(0, 2)] = 1.4
+    softmax: Positive = 1.0
     suppression: bool = True
-    tau: float | None = 0.8
+    tau: Annotated[float | None, between(-1, 1)] = 0.8
     tau_step: float = 0.01
-    buckets: int = 300
-    label_share: float = 0.1
-    length_range_share: float = 0.2
-    length_share: float = 0.1
-    keyword_share: float = 0.1
-    similarity_share: float = 0.05
-    temperature: float = 1.2
-    fine: int = 128
+    buckets: Count = 300
+    label_share: PositiveShare = 0.1
+    length_range_share: Share = 0.2
+    length_share: Share = 0.1
+    keyword_share: Share = 0.1
+    similarity_share: Share = 0.05
+    temperature: Annotated[float, between(0, 2)] = 1.2
+    fine: Count = 128
     smoothing: bool = False
 
     def __post_init__(self) -> None:
-        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, bins=self.bins, buckets=self.buckets, fine=self.fine)
-        validate.integers_in(1, LARGEST_CAP, longest=self.longest)
-        for name, asked in (
-            ("label_share", True),
-            ("length_range_share", self.length),
-            ("length_share", self.length),
-            ("keyword_share", self.keywords > 0),
-            ("similarity_share", self.suppression and self.tau is None),
-        ):
-            share = {name: getattr(self, name)}
-            validate.in_range(0, 1, **share)
-            if asked:
-                validate.positive(**share)
-        validate.integers(0, keywords=self.keywords)
-        validate.at_least(0, filled=self.filled, crossed=self.crossed, rewritten=self.rewritten, fresh=self.fresh)
-        if self.initial < 1:
-            raise ConfigError(
-                "method.initial",
-                expected="at least 1: a population holds its elites",
-                got=self.initial,
-                do="The paper has 5",
-            )
-        validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
-        validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
-        validate.in_range(-1, 1, **given_values(tau=self.tau))
+        check_bounds(self)
+        asked = {
+            "length_range_share": self.length,
+            "length_share": self.length,
+            "keyword_share": self.keywords > 0,
+            "similarity_share": self.suppression and self.tau is None,
+        }
+        validate.positive(**{name: getattr(self, name) for name, query in asked.items() if query})
         if self.tau_step:
             validate.at_least(0.001, tau_step=self.tau_step)
-        validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)

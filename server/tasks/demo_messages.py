@@ -46,13 +46,9 @@ def held_out_messages(count: int, experiment_seed: int) -> list[Record]:
     return [_record(rng, int(rng.integers(3))) for _ in range(count)]
 
 
-def public_messages(count: int, experiment_seed: int) -> list[Example]:
-    """Return `count` messages to other places, in every style, with the place as their topic."""
-    return list(_public_messages(count, experiment_seed))
-
-
 @lru_cache(maxsize=2)
-def _public_messages(count: int, experiment_seed: int) -> tuple[Example, ...]:
+def public_messages(count: int, experiment_seed: int) -> tuple[Example, ...]:
+    """Return `count` messages to other places, in every style, with the place as their topic."""
     rng = experiment(experiment_seed, "public messages")
     examples = []
     for _ in range(count):

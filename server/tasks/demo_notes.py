@@ -97,13 +97,9 @@ def public_text(count: int, experiment_seed: int, language: str = "english") -> 
     return [example.text for example in public_examples(count, experiment_seed, language)]
 
 
-def public_examples(count: int, experiment_seed: int, language: str = "english") -> list[Example]:
-    """Return `count` public texts: mostly notes from other wards, in every style, and some texts on conditions."""
-    return list(_public_examples(count, experiment_seed, language))
-
-
 @lru_cache(maxsize=2)  # a run reads them several times: for its models, its metrics and its comparison
-def _public_examples(count: int, experiment_seed: int, language: str) -> tuple[Example, ...]:
+def public_examples(count: int, experiment_seed: int, language: str = "english") -> tuple[Example, ...]:
+    """Return `count` public texts: mostly notes from other wards, in every style, and some texts on conditions."""
     rng = experiment(experiment_seed, "public text")
     grammar = load_grammar(language)
     return tuple(

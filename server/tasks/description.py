@@ -1,58 +1,45 @@
-"""Construction of a task's public description from its configuration."""
+"""Construction of a task's public description from its settings."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError
-from common.sections import check_headings
 from common.validate import one_of
 from server.domain import NO_LABELS, Task, Wording
+from server.settings.tasks import LabelledFilesSettings
 from server.spans import NAME
 
-_KEYS = (
-    *("name", "kind", "labels", "attributes", "wording", "language", "labels_per_text", "spans"),
-    *("sections", "sections_per_text"),
-)
 _WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-def task_from(settings: Mapping[str, Any]) -> Task:
+def task_from(settings: LabelledFilesSettings) -> Task:
     """Check a task's settings, and return the `Task` made from them.
 
-    Args:
-        settings: `name`, which must be valid in a file name; `kind`, the kind of text; and `labels`, which is a mapping
-            of at least two labels to public descriptions, a list of labels, or "unlabelled". Optional settings are
-            `attributes` (a list), `wording` (a mapping with the fields of `Wording`), `language`, `labels_per_text` and
-            `spans` (a mapping of types to public descriptions). A text in sections has `sections` (a mapping of
-            headings to public descriptions) and `sections_per_text` in place of labels. The default description of a
-            label, a type or a heading is its name, with spaces for underscores.
+    The default description of a label, a type of spans or a heading is its name, with spaces for underscores.
 
     Raises:
-        ConfigError: A setting is missing, unknown or invalid.
+        ConfigError: A setting is missing or invalid.
     """
-    for unknown in settings.keys() - set(_KEYS):
-        raise ConfigError("task", expected=f"the keys {', '.join(_KEYS)}", got=repr(unknown))
-    name = _text(settings.get("name"), "task.name")
+    name = _text(settings.name, "task.name")
     if not _NAME.fullmatch(name):
         raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
-    unlabelled = settings.get("labels") == NO_LABELS
-    headings = _headings(settings.get("sections"))
-    per_text = settings.get("labels_per_text", 1)
+    unlabelled = settings.labels == NO_LABELS
+    headings = _headings(settings.sections)
+    per_text = settings.labels_per_text
     if headings:
-        per_text = settings.get("sections_per_text") or len(headings)
+        per_text = settings.sections_per_text or len(headings)
     task = Task(
         name=name,
-        kind=_text(settings.get("kind"), "task.kind"),
-        labels={} if unlabelled else headings or _labels(settings.get("labels")),
-        attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
-        wording=_wording(settings.get("wording"), "section" if headings else Wording().label),
-        language=_text(settings.get("language", "english"), "task.language"),
+        kind=_text(settings.kind, "task.kind"),
+        labels={} if unlabelled else headings or _labels(settings.labels),
+        attributes=tuple(_text(attribute, "task.attributes") for attribute in settings.attributes),
+        wording=_wording(settings.wording, "section" if headings else Wording().label),
+        language=settings.language,
         labels_per_text=1 if unlabelled else per_text,
-        spans=_spans(settings.get("spans")),
+        spans=_spans(settings.spans),
         sectioned=bool(headings),
     )
     return task.without_labels() if unlabelled else task
@@ -78,12 +65,10 @@ def _labels(given: object) -> dict[str, str]:
     return {name: _described(name, text, "task.labels") for name, (_, text) in zip(names, pairs, strict=True)}
 
 
-def _headings(given: object) -> dict[str, str]:
-    if not given:
-        return {}
-    pairs = dict(given) if isinstance(given, Mapping) else dict.fromkeys(_list(given))
-    names = check_headings("task.sections", list(pairs))
-    return {name: _described(name, text, "task.sections") for name, text in zip(names, pairs.values(), strict=True)}
+def _headings(given: Mapping[str, object] | Sequence[str] | None) -> dict[str, str]:
+    """Return the description of each heading; the settings have checked the headings themselves."""
+    pairs: Mapping[str, object] = given if isinstance(given, Mapping) else dict.fromkeys(given or ())
+    return {name: _described(name, text, "task.sections") for name, text in pairs.items()}
 
 
 def _described(name: str, text: object, where: str) -> str:
@@ -92,11 +77,9 @@ def _described(name: str, text: object, where: str) -> str:
     return _text(text, f"{where}.{name}")
 
 
-def _spans(given: object) -> dict[str, str]:
+def _spans(given: Mapping[str, object] | None) -> dict[str, str]:
     if not given:
         return {}
-    if not isinstance(given, Mapping):
-        raise ConfigError("task.spans", expected="type: public description", got=repr(given))
     for name in given:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             expected = "types whose names are letters, digits, dashes and underscores, a letter first"
@@ -121,8 +104,6 @@ def _text(value: object, where: str) -> str:
 
 
 def _list(value: object) -> Sequence[object]:
-    if value is None:
-        return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ConfigError("task", expected="a list", got=repr(value))
     return value

@@ -41,11 +41,6 @@ class Source(Protocol):
         """Return the held-out texts that have spans; called only if the task has types of spans."""
 
 
-def _as_set(task: Task, labels: str | None) -> Task:
-    """Return a demo's task, without labels if `labels` is set."""
-    return task if labels is None else task.without_labels()
-
-
 def _records(records: list[Record], labels: str | None) -> list[Record]:
     """Return a demo's records, without labels if `labels` is set."""
     return records if labels is None else [replace(record, label=UNLABELLED) for record in records]
@@ -59,7 +54,7 @@ class DemoNotes(DemoNotesSettings):
         """Return the public description of the notes."""
         spans = demo_notes.SPANS if self.spans else {}
         task = replace(load_grammar(self.language).task, labels_per_text=self.labels_per_text, spans=spans)
-        return _as_set(task, self.labels)
+        return task if self.labels is None else task.without_labels()
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
@@ -68,7 +63,7 @@ class DemoNotes(DemoNotesSettings):
     def public_examples(self) -> list[Example]:
         """Return public texts with their topics: complaints on other wards, and the four conditions."""
         examples = demo_notes.public_examples(self.public_notes, self.corpus_seed, self.language)
-        return examples if self.spans else [replace(example, spans=None) for example in examples]
+        return list(examples) if self.spans else [replace(example, spans=None) for example in examples]
 
     def held_out(self) -> list[Record]:
         """Return notes that do not belong to any party."""
@@ -94,7 +89,7 @@ class DemoMessages(DemoMessagesSettings):
 
     def task(self) -> Task:
         """Return the public description of the messages."""
-        return _as_set(demo_messages.TASK, self.labels)
+        return demo_messages.TASK if self.labels is None else demo_messages.TASK.without_labels()
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
@@ -102,7 +97,7 @@ class DemoMessages(DemoMessagesSettings):
 
     def public_examples(self) -> list[Example]:
         """Return public texts with their topics: the places to which people write."""
-        return demo_messages.public_messages(self.public_messages, self.corpus_seed)
+        return list(demo_messages.public_messages(self.public_messages, self.corpus_seed))
 
     def held_out(self) -> list[Record]:
         """Return messages that do not belong to any party."""
@@ -167,10 +162,10 @@ class LabelledFiles(LabelledFilesSettings):
             )
 
     def task(self) -> Task:
-        """Return the public description of the data, as `Source.task` defines it.
+        """Return the public description of the data.
 
         Raises:
-            ConfigError: No labels are named.
+            ConfigError: No labels are named, or a setting is invalid.
         """
         if not self.labels and not self.sections:
             raise ConfigError(
@@ -181,23 +176,10 @@ class LabelledFiles(LabelledFilesSettings):
                 f"that texts have none: task.labels={NO_LABELS}; only a simulation with task.train=PATH takes them "
                 "from the private file",
             )
-        return task_from(
-            {
-                "name": self.name,
-                "kind": self.kind,
-                "labels": self.labels,
-                "attributes": list(self.attributes),
-                "wording": self.wording,
-                "language": self.language,
-                "labels_per_text": self.labels_per_text,
-                "spans": self.spans,
-                "sections": self.sections,
-                "sections_per_text": self.sections_per_text,
-            }
-        )
+        return task_from(self)
 
     def public_texts(self) -> list[str]:
-        """Return texts from which the built-in models may learn, as `Source.public_texts` defines them.
+        """Return texts from which the built-in models may learn.
 
         Raises:
             ConfigError: `public_text` is not set.
@@ -285,9 +267,7 @@ def read_test_records(path: Path, task: Task) -> list[Record]:
 def check_sections(records: Sequence[Record], task: Task, path: object) -> None:
     """Raise `DataError` if a text has none of the task's headings.
 
-    Raises:
-        DataError: A text has none of the headings; the message contains the number of its record, but no word of the
-            text.
+    The message contains the number of its record, but no word of the text.
     """
     for number, record in enumerate(records, start=1):
         if not sections(record.text, task.labels):

@@ -80,9 +80,3 @@ def test_what_was_embedded_before_a_failure_is_kept(encoder, tmp_path, monkeypat
     expected = Encoder.hashed_ngrams(dimensions=32, bits=10).encode(texts)
     np.testing.assert_array_equal(kept.encode(texts), expected)
     assert calls == [3, 2, 2]
-
-
-def test_a_vector_takes_little_more_than_its_numbers(tmp_path):
-    wide = Encoder.hashed_ngrams(dimensions=384, bits=8)
-    Remembered(wide, tmp_path / "vectors.db").encode([f"text {number}" for number in range(300)])
-    assert (tmp_path / "vectors.db").stat().st_size < 300 * 1.6 * 4 * 384

@@ -21,8 +21,9 @@ from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write_texts
 from server.llm.render import whole
 from server.method import State
+from server.planning.make_plan import make_plan
 from server.report.write import write_report
-from server.settings.schema import MOST_LOST
+from server.settings.schema import MOST_LOST, Secagg
 from tests.support.prompts import render
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -71,6 +72,12 @@ def embed(texts):
 def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership):
     """Return the queries that a method plans for units of `max_records` records."""
     return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
+
+
+def agreed_plan(method, *, task, epsilon=4.0, parties=1, **changes):
+    """Return the calibrated plan of a method between these parties."""
+    known = {"encoder": "e", "membership": Membership(parties=parties), "secagg": Secagg(mode="none")}
+    return make_plan(method, task=task, target=PrivacyTarget(epsilon=epsilon), **known | changes)
 
 
 class World:

@@ -3,10 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import decode_terms
-from common.queries.votes import VotesSpec
 from server.methods.aug_pe import VOCABULARY, VOTES, AugPe
 from tests.support.method_contract import TASK, World, plan_of, run, steps
 
@@ -14,24 +12,6 @@ from tests.support.method_contract import TASK, World, plan_of, run, steps
 def rising(name, nth, query):
     """The later a candidate stands, the more votes it has."""
     return np.arange(1, query.length + 1)
-
-
-def test_t_queries_each_on_the_whole_population():
-    method = AugPe(samples=24, rounds=4)
-    world = World(method)
-    run(method, world)
-    assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 24) for nth in range(4)]
-    assert plan_of(method, 3)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=3)
-
-
-def test_the_first_population_is_zero_shot_and_balanced_over_labels_and_models():
-    method = AugPe(samples=24, rounds=1, words=9)
-    world = World(method)
-    run(method, world)
-    first = [request for request in world.requests if not request.source]
-    assert Counter(request.label for request in first) == {"a": 12, "b": 12}
-    assert all(request.words == 9 and not request.good for request in first)
-    assert [len(model.requests) - 6 for model in world.providers.values()] == pytest.approx([12, 12], abs=6)
 
 
 def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variations():
@@ -46,31 +26,6 @@ def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variation
     assert len(varied) == 16
     assert all(sources[c.text] == 2 for c in kept)
     assert Counter(c.label for c in after.candidates) == {"a": 12, "b": 12}
-
-
-def test_only_parents_above_the_threshold_and_the_population_is_filled_up():
-    method = AugPe(samples=24, rounds=1, threshold=5)
-    world = World(method, answers=lambda name, nth, query: np.where(np.arange(query.length) % 6, 5.0, 6.0))
-    state = run(method, world)
-    sources = {request.source for request in world.requests if request.source}
-    assert len(sources) == 4
-    assert len(state.candidates) == 24
-
-
-def test_a_label_without_votes_says_so_in_its_round():
-    method = AugPe(samples=24, rounds=1)
-    state = run(method, World(method, answers=lambda name, nth, query: np.where(query.labels == 0, 1.0, -1.0)))
-    assert [note.split(":")[0] for note in state.rounds[0].notes] == ["b"]
-
-
-def test_looking_ahead_costs_k_texts_for_each_new_candidate_and_none_for_survivors():
-    plain, ahead = AugPe(samples=24, rounds=2), AugPe(samples=24, rounds=2, look_ahead=3)
-    worlds = [World(plain), World(ahead)]
-    calls = [
-        [line.calls for line in run(method, world).rounds] for method, world in zip((plain, ahead), worlds, strict=True)
-    ]
-    assert np.subtract(calls[1], calls[0]).tolist() == pytest.approx([3 * 24, 3 * 12], abs=6)
-    assert not np.array_equal(worlds[0].asked[0][2].vectors, worlds[1].asked[0][2].vectors)
 
 
 @pytest.fixture
@@ -102,8 +57,3 @@ def test_plus_writes_first_texts_around_the_most_counted_terms_and_never_names_a
     assert {term for request in first for term in request.must} == {f"term{i}" for i in range(15, 20)}
     assert all(request.label is None and request.attribute is None for request in world.requests)
     assert Counter(candidate.label for candidate in state.candidates) == {"a": 12, "b": 12}
-
-
-def test_plus_keeps_no_more_terms_than_there_are(plus):
-    with pytest.raises(ConfigError, match=r"kept_terms.*20"):
-        plan_of(plus(kept_terms=21))

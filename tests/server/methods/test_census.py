@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from common.errors import CheckpointError, ConfigError
 from common.ledger.ledger import Ledger
 from common.queries import closed_set
-from common.queries.closed_set import spec_to_dict
 from common.queries.questions import QUESTIONS
 from common.queries.terms import decode_terms
 from server.command import main
@@ -27,8 +25,8 @@ from server.settings.sections import with_values
 from simulations.api.result import Result
 from simulations.run import simulate
 from tests.support.lanes import slow
-from tests.support.method_contract import TASK, Echo, World, embed, plan_of, run, steps
-from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
+from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
+from tests.support.runs import die, forked, labelled, lines, read, resume, settings, tiny
 
 SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 3}
 OFF = {"model_weighting": False, "steering": False, "need": False, "labels": "requested", "share_weights": False}
@@ -59,28 +57,6 @@ def test_all_of_epsilon_buys_one_query_after_the_first_round():
     assert (spec.labels, spec.directions, spec.count, spec.grid, spec.max_records) == (2, 4, 512, 1024, 3)
     world = World(census := method())
     assert [len(world.asked) for _ in steps(census, world)] == [1, 1, 1]
-
-
-def test_where_is_asked_is_a_function_of_the_first_rounds_texts_and_of_the_descriptions():
-    world = World(census := method())
-    first = next(steps(census, world))
-    ((_, _, query),) = world.asked
-    vectors = embed([candidate.text for candidate in first.candidates])
-    labels = np.array([list(TASK.labels).index(candidate.label) for candidate in first.candidates])
-    means = np.stack([vectors[labels == number].mean(axis=0) for number in (0, 1)])
-    described = np.linalg.norm(means, axis=1).mean() * embed(["about a", "about b"])
-    assert np.allclose(query.centres, (means + described) / 2, atol=1e-6)
-    lengths = np.linalg.norm((vectors - query.centres[labels]) @ query.basis.T, axis=1)
-    assert query.radius[0] == pytest.approx(np.quantile(lengths, 0.25), rel=1e-5)
-
-
-def test_a_label_without_description_is_described_by_its_name():
-    world = World(census := method())
-    world.task = type(TASK)(name="t", kind="note", labels={"a": "", "b": "about b"})
-    seen = []
-    world.embed = lambda written: seen.append(list(written)) or embed(written)
-    next(steps(census, world))
-    assert ["a", "about b"] in seen
 
 
 def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
@@ -133,36 +109,6 @@ def test_texts_of_another_label_get_it_or_are_left_out(labels):
     assert len(strays) == (0 if labels == "gate" else 8)
     assert changed == (strays if labels == "census" else [])
     assert sum(last.rounds[-1].figures["relabelled"].values()) == 8
-
-
-def test_models_that_write_what_was_requested_write_more():
-    census = method(samples=96, rounds=2, texts_per_request=2)
-    world = World(census, answers=answered(), deviation=0.0)
-    world.embed = apart(world, lambda text: text.startswith("k ") and text.endswith("number 1"))
-    first, last = steps(census, world)
-    assert first.memory.weights["m"] == pytest.approx(1 / (1 + 0.5**2), abs=0.06)
-    assert sum(last.rounds[-1].requested.values()) == 48
-    assert last.rounds[-1].requested["m"] == round(48 * first.memory.weights["m"])
-    assert last.rounds[-1].figures["weights"] == first.memory.weights
-
-
-@pytest.mark.parametrize(("share", "effective"), [(0.75, 0.8), (0.5, 1.0)])
-def test_texts_are_weighed_by_the_shares_of_the_labels(share, effective):
-    census = method(labels="requested", need=False)
-    last = run(census, World(census, answers=answered(shares=(share, 1 - share)), deviation=0.0))
-    by_label = {text.label: text.weight for text in last.candidates}
-    assert sum(by_label.values()) == pytest.approx(2)
-    assert last.rounds[-1].figures["effective_sample"] == pytest.approx(effective)
-    assert by_label["a"] == pytest.approx(2 * share)
-
-
-def test_labels_with_large_shares_and_few_texts_get_more():
-    census = method(rounds=2)
-    world = World(census, answers=answered(shares=(0.75, 0.25)), deviation=0.0)
-    world.embed = apart(world, lambda text: False)
-    first, last = steps(census, world)
-    assert first.memory.needs == pytest.approx({"a": 48 * 0.625 - 12, "b": 48 * 0.375 - 12})
-    assert [sum(text.label == label for text in last.candidates) for label in TASK.labels] == [30, 18]
 
 
 def test_each_use_of_the_answer_can_be_switched_off():
@@ -227,55 +173,10 @@ def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(ask
     assert all(15 <= words <= 19 for words in later)
 
 
-class Asking(Echo):
-    """Every other text is a question."""
-
-    def _reply(self, request):
-        reply = super()._reply(request)
-        return replace(reply, texts=tuple(f"{text}?" if at % 2 else text for at, text in enumerate(reply.texts)))
-
-
-@pytest.mark.parametrize(("asked", "questions"), [("none", 24), ("questions", 36)])
-def test_among_more_texts_those_in_the_form_of_the_records_are_kept(asked, questions, monkeypatch):
-    monkeypatch.setitem(FORMAL, "ending", 0)  # a question mark
-    census = method(questionnaire=asked, rounds=2, texts_per_request=2, labels="requested", need=False)
-    world = World(census, answers=answered() if asked == "none" else alike, deviation=0.5)
-    world.providers = {name: Asking(name, silent=False) for name in world.models}
-    _, last = steps(census, world)
-    assert len(last.candidates) == 48
-    # Half of the texts of either round are questions: 36 of 72.
-    assert sum(text.text.endswith("?") for text in last.candidates) == pytest.approx(questions, abs=1)
-
-
 def test_a_length_that_is_set_and_zero_shot_runs_stay_as_they_are():
     world = World(census := method(questionnaire="questions", words=12), answers=alike, deviation=1.0)
     run(census, world)
     assert {request.words for request in world.requests} == {12}
-
-
-def test_without_a_questionnaire_the_plan_is_the_one_before_there_was_one():
-    (planned,) = plan_of(method())
-    assert spec_to_dict(planned.spec) == {
-        "kind": "class sums",
-        "labels": 2,
-        "directions": 4,
-        "count": 256,
-        "grid": 1024,
-        "max_records": 1,
-    }
-    last = run(method(best_of=5), World(method(), answers=answered(), deviation=0.0))
-    assert "questionnaire" not in last.released["census.json"]
-    assert last.to_dict() == run(method(), World(method(), answers=answered(), deviation=0.0)).to_dict()
-
-
-def test_a_task_of_one_label_can_be_asked_about():
-    census, one = method(), type(TASK)(name="t", kind="note", labels={"a": "about a"})
-    world = World(census)
-    world.task = one
-    world.planned = {query.name: query for query in plan_of(census, task=one)}
-    world.ask = lambda name, nth, **arrays: np.ones(5)
-    world.noise = lambda name, nth: 1.0
-    assert len(run(census, world).candidates) == 48
 
 
 def off_the_texts(name, nth, query):
@@ -297,12 +198,6 @@ def test_without_labels_the_exemplars_are_the_texts_most_like_the_records():
     assert sum(first.memory.weights.values()) == pytest.approx(1)
     assert {text.weight for text in last.candidates} == {1.0}
     assert not any(text.probabilities for text in last.candidates)
-
-
-def test_without_labels_a_questionnaire_is_answered_too():
-    census = method(questionnaire="questions", best_of=2)
-    world = World(census, task=TASK.without_labels())
-    assert len(run(census, world).candidates) == 48
 
 
 ROUNDS, SAMPLES = 2, 24
@@ -360,14 +255,6 @@ def test_public_texts_have_them_in_a_file_of_their_own(finished):
     assert "public" not in {text.model for text in read_candidates(finished)}
 
 
-@pytest.mark.parametrize("labels", ["census", slow("requested")])
-def test_labels_alone_are_the_ablation(labels, tmp_path):
-    run = small(tmp_path / "run", f"method.labels={labels}")
-    assert not any(text.probabilities for text in read_candidates(run))
-    assert all(text.probabilities for text in read_candidates(run, TRANSFER))
-    assert "utility_hard_labels" not in read(run, "metrics.json")
-
-
 def test_the_released_numbers_are_a_classifier_without_any_text(finished):
     classifier, metrics = Result.load(finished).classifier, read(finished, "metrics.json")
     records = build(load_settings(finished).task).held_out()
@@ -402,12 +289,6 @@ def test_exact_answers_are_on_no_page_and_without_transfer_no_public_text_is_kep
     exact = small(tmp_path / "run", "method.questionnaire=questions", "privacy.epsilon=.inf", "method.transfer=0")
     assert read(exact, "report.json")["likeness"] is None
     assert read_candidates(exact, TRANSFER) == []
-
-
-def test_each_round_has_the_figures_of_the_census(finished):
-    (first, last) = lines(finished, "rounds.jsonl")
-    assert first.keys() >= {"weights", "shares", "shrinkage", "relabelled", "effective_sample", "signal_to_noise"}
-    assert sum(last["shares"].values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("override", "shares"), [("federation.max_dropouts=1", 3 / 2), slow("secagg=none", 3)])
@@ -494,11 +375,6 @@ def test_a_plan_of_many_directions_can_be_rehearsed(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
 
 
-def test_more_directions_than_a_query_may_have_are_refused_by_name():
-    with pytest.raises(ConfigError, match=r"^method\.directions;"):
-        CensusMethod(directions=100_000)
-
-
 def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_for(tmp_path):
     with pytest.raises(ConfigError, match=r"method\.directions; expected at most 32"):
         tiny(tmp_path / "run", *RUN[:3], "method.directions=33", "embedding.dimensions=32")
@@ -521,12 +397,8 @@ def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished,
         resume(folder)
 
 
-@pytest.mark.parametrize("reused", [False, slow(True)])
-def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(finished, tmp_path, reused, monkeypatch):
-    census = (f"method.census={finished / 'census.json'}",) if reused else ()
-    config = settings(*RUN, *labelled(tmp_path / "files"), *census, "run=same")
-    if reused:
-        simulate(config, tmp_path / "whole")
+def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(finished, tmp_path, monkeypatch):
+    config = settings(*RUN, *labelled(tmp_path / "files"), "run=same")
     saved = Checkpoint.save
 
     def save(self, state):
@@ -542,11 +414,8 @@ def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(fini
     answers = list((tmp_path / "killed" / "state").glob("answer-*"))
     resume(tmp_path / "killed")
     assert list((tmp_path / "killed" / "state").glob("answer-*")) == answers
-    assert len(answers) == (0 if reused else 1)
-    whole = tmp_path / "whole" if reused else finished
-    assert read(tmp_path / "killed", "privacy.json")["spent"] == read(whole, "privacy.json")["spent"]
-    if reused:  # without new noise the texts are the same
-        assert texts(tmp_path / "killed") == texts(whole)
+    assert len(answers) == 1
+    assert read(tmp_path / "killed", "privacy.json")["spent"] == read(finished, "privacy.json")["spent"]
 
 
 def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_path, monkeypatch):

@@ -6,10 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.errors import ConfigError, DataError, ProviderError
+from common.errors import ConfigError, DataError
 from common.queries import histograms
 from common.queries.histograms import VocabularySpec
-from common.queries.sketch import SketchSpec
 from common.queries.terms import decode_terms
 from server.methods.dp_kps import RAW, VOCABULARY, DpKps
 from tests.support.method_contract import SPANNED, TASK, World, plan_of, run
@@ -170,11 +169,6 @@ def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(t
     assert [(note[:2], "30 of 30" in note) for note in notes] == [("a:", True), ("b:", True)]
 
 
-def test_models_that_write_nothing_at_all_are_an_error(terms):
-    with pytest.raises(ProviderError, match="for a, b"):
-        run(method(terms), World(method(terms), silent=("m", "k"), most_lost=1))
-
-
 def test_a_vocabulary_that_cannot_serve_is_refused_before_anything_is_asked(terms, tmp_path):
     with pytest.raises(ConfigError, match="kept_terms"):
         plan_of(method(terms, kept_terms=9))
@@ -186,8 +180,3 @@ def test_a_vocabulary_that_cannot_serve_is_refused_before_anything_is_asked(term
         plan_of(method(str(empty)))
     with pytest.raises(DataError, match=r"none\.txt"):
         plan_of(method(str(tmp_path / "none.txt")))
-
-
-def test_user_level_reaches_the_queries(terms):
-    assert all(query.spec.max_records == 8 for query in plan_of(method(terms), 8))
-    assert isinstance(plan_of(method(terms), 8)[1].spec, SketchSpec)

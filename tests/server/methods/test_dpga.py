@@ -1,19 +1,16 @@
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from common.errors import ConfigError, ProviderError
-from common.plan.plan import Plan
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
-from server.planning.calibration import calibrate
-from tests.support.method_contract import TASK, World, plan_of, run, steps
+from tests.support.method_contract import TASK, World, agreed_plan, plan_of, run, steps
 
 
 def dpga(**changes):
@@ -29,36 +26,6 @@ def answers(**replies):
         SIMILARITY: lambda query: [6.0, 20.0],
     } | replies
     return lambda name, nth, query: fixed[name](query) if name in fixed else None
-
-
-def plan(method, *, epsilon, parties=1):
-    secure = parties > 1
-    draft = Plan(
-        method="dpga",
-        labels=tuple(TASK.labels),
-        encoder="e",
-        parties=parties,
-        max_dropouts=0,
-        colluders=0,
-        threshold=parties // 2 + 1 if secure else 1,
-        secure=secure,
-        degree=parties - 1 if secure else 0,
-        epsilon=math.inf,
-        delta=1e-5,
-        unit="sample",
-        queries=plan_of(method),
-    )
-    return calibrate(draft, epsilon)
-
-
-def test_the_paper_numbers_are_the_defaults_but_tau():
-    method = Dpga()
-    assert (method.samples, method.rounds, method.subsample, method.mask, method.bins) == (2000, 10, 0.8, 0.5, 100)
-    assert (method.keywords, method.tau_step) == (50, 0.01)
-    assert SIMILARITY not in {query.name for query in plan_of(method)}  # but a tau that drops near copies alone
-    sizes = (method.initial, method.rewritten, method.filled, method.crossed, method.fresh)
-    assert [size * method.samples for size in sizes] == [10_000, 2000, 2000, 2000, 2000]
-    assert (method.temperature, method.keyword_temperature) == (1.2, 1.4)
 
 
 def test_half_of_epsilon_for_metadata_and_the_mean_similarity_paid_by_the_votes():
@@ -105,7 +72,7 @@ def test_an_ablation_asks_less_and_leaves_its_share_to_the_votes(name):
 
 
 def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_its_share_or_less():
-    agreed = plan(dpga(), epsilon=4.0)
+    agreed = agreed_plan(dpga(), task=TASK, epsilon=4.0)
     assert 3.99 < accountant.epsilon(agreed.releases(), agreed.delta) <= 4
     scale = {query.name: query.scale / query.spec.grid for query in agreed.queries}
     # Alone at its share a histogram has scale 1 / 0.4, the range's threshold 4 / 0.8, the pairs 2 / 0.2.
@@ -116,7 +83,7 @@ def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_it
 
 def test_one_subsample_for_all_votes_saves_noise_and_one_for_each_is_counted_as_such():
     one, separate, joint = (
-        plan(dpga(**changes), epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
+        agreed_plan(dpga(**changes), task=TASK, epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
     )
     votes = [agreed.queries[-1] for agreed in (one, separate, joint)]
     assert [(query.rate, query.redraw) for query in votes] == [(0.8, False), (0.8, True), (1.0, False)]
@@ -146,29 +113,6 @@ def test_a_population_is_elites_and_their_offspring_in_the_paper_proportions():
         assert sorted(varied) == sorted(texts), "each elite once"
 
 
-def test_new_texts_have_labels_lengths_and_keywords_of_the_metadata():
-    method = dpga(samples=20, rounds=1)
-    votes = {KEYWORDS: lambda query: [9.0, 0.0, 0.0, 0.0] * 2, LABELS: lambda query: [75.0, 25.0]}
-    world = World(method, answers=answers(**votes))
-    state = run(method, world)
-    first = [request for request in world.requests if not request.phrases]
-    assert Counter(request.label for request in first) == {"a": 75, "b": 25}
-    # The one bin that counts is the third of six, each two words wide, from 10 words on.
-    assert {request.words for request in first} == {14, 15}
-    keywords = state.rounds[0].figures["metadata"]["keywords"]
-    best = {label: max(shares, key=shares.get) for label, shares in keywords.items()}
-    assert np.mean([request.attribute == best[request.label] for request in first]) > 0.9
-    assert all(request.attribute in keywords[request.label] for request in first)
-
-
-def test_elites_are_the_most_voted_and_stay_as_long_as_they_are():
-    method = dpga(samples=10, rounds=3, suppression=False)
-    votes = {VOTES: lambda query: np.arange(query.length)[::-1]}
-    states = list(steps(method, World(method, answers=answers(**votes))))
-    assert states[0].candidates == states[1].candidates == states[2].candidates
-    assert {candidate.round for candidate in states[2].candidates} == {0}
-
-
 def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     method = dpga(samples=10, rounds=2)
     world = World(method, answers=answers(**{LABELS: lambda query: [60.0, -1.5]}))
@@ -177,14 +121,6 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     assert any(note.startswith("b: noised count") for note in state.rounds[0].notes)
     assert {request.label for request in world.requests if not request.phrases} == {"a"}
     assert all(query.labels.max() == 0 for name, _, query in world.asked if name == KEYWORDS)
-
-
-def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_stated():
-    method = dpga(samples=10, rounds=1)
-    replies = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
-    report = run(method, World(method, answers=replies)).rounds[0]
-    assert [any(fact in note for note in report.notes) for fact in ("60 words", "tau")] == [True, True]
-    assert report.figures["metadata"]["tau"] == 0
 
 
 def same(texts):

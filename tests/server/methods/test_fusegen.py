@@ -40,11 +40,6 @@ def test_each_label_pool_is_half_easy_and_half_ambiguous():
     assert FuseGen(pool=40)._pool(learned, labels, TASK) == {"a": [*range(0, 20, 2)], "b": [*range(1, 20, 2)]}
 
 
-def test_of_texts_that_vary_equally_the_surer_is_the_easier():
-    learned = Dynamics(confidence=np.array([0.1, 0.9, 0.5, 0.7]), variability=np.zeros(4))
-    assert FuseGen(pool=2)._pool(learned, np.zeros(4, int), TASK)["a"] == [1, 0]
-
-
 def test_weights_come_with_the_last_round():
     first, last = steps(method := FuseGen(samples=24, rounds=2), World(method))
     assert {candidate.weight for candidate in first.candidates} == {1.0}

@@ -3,11 +3,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.methods.pre_text import VOTES, PreText
-from server.settings.voting import Variation
-from tests.support.method_contract import World, plan_of, run, steps
+from tests.support.method_contract import World, steps
 
 SMALL = {"samples": 30, "seeds": 12, "rounds": 3, "look_ahead": 2, "shots": 2}
 
@@ -18,14 +16,6 @@ def favourite(name, nth, query):
     for label in range(2):
         votes[np.flatnonzero(query.labels == label)[0]] = 4.0
     return votes
-
-
-def test_t_queries_each_on_all_seeds():
-    method = PreText(**SMALL)
-    world = World(method)
-    run(method, world)
-    assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 12) for nth in range(3)]
-    assert plan_of(method, 8)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=8)
 
 
 @pytest.mark.parametrize(
@@ -49,13 +39,6 @@ def test_the_next_population_is_made_of_variations_of_the_survivors():
     varied = Counter(request.source[0] for request in world.requests if request.source)
     # The favourite of each label has the look-ahead's two and all six of the next population, in both rounds.
     assert sorted(varied.values())[-4:] == [8] * 4
-
-
-def test_fills_in_and_looks_ahead():
-    method = PreText(**SMALL, variation=Variation(kind="fill_in", mask=0.25))
-    world = World(method)
-    run(method, world)
-    assert {request.blanks for request in world.requests if request.source} == {0.25}
 
 
 def test_at_last_seeds_of_the_label_are_shown_and_n_texts_are_written():

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.errors import ConfigError, ProtocolError, ProviderError
+from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
@@ -14,7 +14,7 @@ from common.queries.votes import VotesSpec
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.support.method_contract import MODELS, PARTIES, TASK, World, plan_of, run, steps
+from tests.support.method_contract import PARTIES, World, plan_of, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)
 KINDS = tuple(MECHANISMS)
@@ -77,21 +77,6 @@ def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
     assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
 
 
-def test_orders_the_pool_and_two_texts_a_seed():
-    refine = Refinement(similarity=0.5, nll=0.5)
-    assert method(refinement=refine).max_texts(TASK, MODELS) == 20 + 2 * 48
-    assert method(refinement=refine, candidates="seed_unproven").max_texts(TASK, MODELS) == 2 * 48
-
-
-def test_the_pool_is_abstracts_evenly_over_labels_and_models():
-    world = World(method(abstract_words=9))
-    run(method(abstract_words=9), world)
-    written = [request for request in world.requests if request.abstract and not request.source]
-    assert Counter(request.label for request in written) == {"a": 10, "b": 10}
-    assert {request.words for request in written} == {9}
-    assert [len(model.requests) > 0 for model in world.providers.values()] == [True, True]
-
-
 def chosen(*positions):
     """All parties' choices, one after the other, the last repeated."""
 
@@ -100,20 +85,6 @@ def chosen(*positions):
         return np.array(flat).reshape(PARTIES, query.length)
 
     return answer
-
-
-def test_a_seed_is_dealt_as_often_as_it_was_chosen():
-    # 18 choices: 1 and 2 of the first label once each, 16 times candidate 15 of the other.
-    world = World(method(), answers=chosen(1, 2, 15), parties=2)
-    first, last = steps(method(), world)
-    (_, _, query), labels = world.asked[0], world.asked[0][2].labels
-    assert len(query.vectors) == 20
-    label = labels[15]
-    if labels[1] == labels[2] != label:
-        counts = Counter(label for _, label in sources(world, abstract=True))
-        assert counts == {"a": 6, "b": 6}
-    assert len(first.candidates) == len(last.candidates) == 12
-    assert len(set(sources(world, abstract=True))) <= 3
 
 
 def test_variants_keep_their_seed_s_label_and_model_and_rephrasings_their_variant_s():
@@ -211,13 +182,6 @@ def test_a_pool_that_came_out_smaller_is_used_and_stated():
     assert all(number in state.rounds[0].notes[0] for number in ("15", "20"))
 
 
-@pytest.mark.parametrize("candidates", KINDS)
-def test_models_that_write_nothing_stop_the_run(candidates):
-    how = method(candidates=candidates)
-    with pytest.raises(ProviderError, match="for a, b"):
-        run(how, World(how, silent=MODELS, most_lost=1))
-
-
 def test_too_few_texts_after_refinement_are_stated():
     how = method(candidates="seed_unproven", refinement=Refinement(similarity=0.5, nll=1.0))
     world = World(how, most_lost=1)
@@ -230,8 +194,3 @@ def test_too_few_texts_after_refinement_are_stated():
     assert [note.partition(" texts")[0] for note in notes] == [
         f"{label}: {left[label]}" for label in "ab" if left[label] < 6
     ]
-
-
-def test_a_pool_that_is_smaller_than_the_labels_is_refused():
-    with pytest.raises(ConfigError, match="pool"):
-        plan_of(method(pool=2, nearest=0), task=TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")))

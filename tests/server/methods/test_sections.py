@@ -8,9 +8,8 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
-from common.models.encoder import Encoder
 from common.sections import sections
-from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.domain import Candidate, Task
 from server.evaluation.sections import section_groups
 from server.llm.completion import Completion
 from server.methods.aug_pe import AugPe
@@ -18,9 +17,7 @@ from server.methods.census import CensusMethod
 from server.methods.dp_sgd import DpSgd
 from server.methods.wasp import Wasp
 from server.operators import section_texts
-from server.planning.make_plan import make_plan
-from server.settings.schema import Secagg
-from tests.support.method_contract import World, steps, through_json
+from tests.support.method_contract import World, agreed_plan, steps, through_json
 from tests.support.prompts import render
 
 HEADINGS = {"History": "what was told", "Findings": "what was seen", "Plan": "what is to be done"}
@@ -32,9 +29,7 @@ def census(**changes):
 
 
 def planned(method, task=TASK, **changes):
-    known = {"encoder": Encoder.hashed_ngrams(dimensions=32, bits=10).digest, "membership": Membership(parties=3)}
-    known |= {"target": PrivacyTarget(epsilon=4.0), "secagg": Secagg(mode="none")}
-    return make_plan(method, task=task, **known | changes)
+    return agreed_plan(method, task=task, parties=3, **changes)
 
 
 def test_the_plan_takes_records_by_section_and_one_without_sections_is_as_before():

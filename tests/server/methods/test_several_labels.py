@@ -5,9 +5,8 @@ import json
 import pytest
 
 from common.errors import ConfigError
-from common.models.encoder import Encoder
 from common.queries.votes import VotesSpec
-from server.domain import Membership, PrivacyTarget, Task
+from server.domain import Task
 from server.methods.aug_pe import AugPe
 from server.methods.census import CensusMethod
 from server.methods.dpga import Dpga
@@ -16,9 +15,7 @@ from server.methods.pre_text import PreText
 from server.methods.rpsg import Rpsg
 from server.methods.wasp import Wasp
 from server.operators import label_sets
-from server.planning.make_plan import make_plan
-from server.settings.schema import Secagg
-from tests.support.method_contract import World, plan_of, steps, through_json
+from tests.support.method_contract import World, agreed_plan, plan_of, steps, through_json
 from tests.support.prompts import render
 
 LABELS = {"a": "about a", "b": "about b", "c": "about c"}
@@ -36,9 +33,7 @@ def build(request):
 
 
 def planned(method, task=TASK, **changes):
-    known = {"encoder": Encoder.hashed_ngrams(dimensions=32, bits=10).digest, "membership": Membership(parties=3)}
-    known |= {"target": PrivacyTarget(epsilon=4.0), "secagg": Secagg(mode="none")}
-    return make_plan(method, task=task, **known | changes)
+    return agreed_plan(method, task=task, parties=3, **changes)
 
 
 def test_a_record_counts_under_so_many_labels_in_each_query(build):

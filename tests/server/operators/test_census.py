@@ -74,11 +74,6 @@ def test_candidates_that_are_all_alike_have_a_subspace_that_a_party_accepts():
     ClassSums(spec=spec, basis=space.basis, centres=space.centres, radius=radius).check(2, DIM)
 
 
-def test_a_label_without_candidates_has_the_mean_of_all(candidates):
-    vectors, labels = candidates
-    assert np.allclose(label_means(vectors, labels, C + 1)[C], vectors.mean(axis=0), atol=1e-6)
-
-
 def test_a_centre_lies_between_the_labels_candidates_and_its_description(candidates):
     vectors, labels = candidates
     means = label_means(vectors, labels, C)
@@ -122,12 +117,6 @@ def test_the_mean_of_few_records_is_shrunk_though_there_is_no_noise():
     few, many = (estimates(census([[0.3 * n, 0], [0, 0.2 * n]], [n, n], noise=0)).kept[0] for n in (3, 300))
     assert few < 0.5
     assert 0.9 < many < 1
-
-
-def test_outside_the_subspace_a_mean_stays_at_its_public_centre():
-    taken = census([[3, 0], [0, 6]], [10, 30], noise=0)
-    taken.subspace.centres[:, 5] = 0.5
-    assert np.allclose(estimates(taken).means[:, 5], 0.5)
 
 
 def test_the_more_noise_the_less_of_an_offset_is_kept():

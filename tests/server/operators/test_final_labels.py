@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from server.operators import final_labels
-from server.operators.census import posteriors
 from server.operators.final_labels import SOFTNESSES, student_softness, with_shares
 
 
@@ -26,12 +25,6 @@ def test_the_least_softness_that_agrees_as_often_as_any_to_two_standard_errors(m
     monkeypatch.setattr(final_labels, "posteriors", lambda vectors, means, softness: softness)
     monkeypatch.setattr(final_labels, "_agreement", lambda vectors, softness: agreements[softness])
     assert student_softness(vectors, means) == 0.03  # 0.81 - 2 * 0.051 = 0.709
-
-
-def test_a_student_agrees_with_a_teacher_whose_labels_are_far_apart():
-    vectors, means = texts_of(60, 3, spread=0.05)
-    assert final_labels._agreement(vectors, posteriors(vectors, means, 0.05)) == 1
-    assert student_softness(vectors, means) == SOFTNESSES[0]
 
 
 def test_agreement_is_on_texts_that_the_student_has_not_seen():
@@ -100,7 +93,3 @@ def test_shares_out_of_reach_leave_the_effective_sample_at_its_floor(floor):
     assert final_labels.effective_sample(weights) == pytest.approx(floor, abs=1e-6)
     assert weights[-1] > 1 > weights[0]
     assert np.allclose(final_labels.text_weights(labels, shares, floor=1.0), 1, atol=1e-6)
-
-
-def test_a_label_without_texts_has_no_weight():
-    assert final_labels.text_weights(np.array([0, 0]), np.array([0.2, 0.8]), floor=0.5).tolist() == [1, 1]

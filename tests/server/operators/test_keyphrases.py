@@ -75,25 +75,6 @@ def test_a_zero_padded_query_estimates_the_density_of_the_prefix(paired):
             assert j > 1 or abs(got / behind - exact) > 0.4 * exact
 
 
-def test_bandwidths_match_for_all_lengths():
-    """Equal sequences that differ in all their phrases are equally near, whatever their length."""
-    rng = np.random.default_rng(3)
-    for blocks in (1, 2, 8):
-        one, other = (np.tile(np.eye(DIM, dtype=np.float32)[i], blocks) for i in (0, 1))
-        density, _, _ = made(
-            rng, one.reshape(1, 1, -1), paired=True, prefix=blocks, rows=20_000, bandwidth=1.3, labels=1
-        )
-        assert density.at(other[None])[0, 0] == pytest.approx(math.exp(-2 / 1.3**2), abs=5 * 2 / math.sqrt(20_000))
-
-
-def test_sketches_of_an_ensemble():
-    assert keyphrases.ensemble_prefixes(3, "linear") == (1, 2, 3)
-    assert keyphrases.ensemble_prefixes(10, "logarithmic") == (2, 4, 8, 16)
-    assert keyphrases.ensemble_prefixes(8, "logarithmic") == (2, 4, 8)
-    assert keyphrases.ensemble_prefixes(2, "logarithmic") == (2,)
-    assert keyphrases.ensemble_prefixes(1, "logarithmic") == (1,)
-
-
 def test_independent_phrases_come_in_proportion_to_positive_densities():
     densities = np.array([3, -1, 0, 1, -5, 6], dtype=np.float32)
     sequences = keyphrases.draw_independently(densities, 4000, 10, np.random.default_rng(4))

@@ -93,10 +93,3 @@ def test_rows_and_pools():
     assert label_sets.pool_for_set(pools, ("d",), texts) == ()
     single = [Candidate(text="1", label="a", model="m", round=0)] * 3
     assert label_sets.pool_for_set({"a": [2, 0, 1]}, ("a",), single) == [2, 0, 1]
-
-
-def test_the_question_is_asked_for_several_labels_alone():
-    assert label_sets.label_set_queries(Task(name="t", kind="n", labels=TASK.labels), 0.2, 1) == ()
-    (query,) = label_sets.label_set_queries(TASK, 0.2, 5)
-    assert (query.share, query.spec) == (0.2, LabelSetsSpec(labels=4, labels_per_record=3, max_records=5))
-    assert label_sets.ask_label_sets(SimpleNamespace(task=Task(name="t", kind="n", labels=TASK.labels))) == {}

@@ -1,7 +1,6 @@
 """Likeness to the records where there are no labels: Fisher's discriminant between records and first texts."""
 
 import numpy as np
-import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from server.operators import census
@@ -18,13 +17,6 @@ def texts(count=4000, seed=0):
 def likeness(vectors, records=RECORDS, first=FIRST):
     """The probabilities of texts under one label, (n,)."""
     return census.likeness(vectors, np.zeros(len(vectors), int), records[None], first[None])[:, 0]
-
-
-def test_texts_further_along_the_offset_are_more_like_records():
-    vectors = texts()
-    assert np.array_equal(np.argsort(likeness(vectors)), np.argsort(vectors[:, 0]))
-    middle = likeness(np.vstack([vectors, [[0.1, 9, -9, 9]]]))[-1]
-    assert middle == pytest.approx(0.5)  # half-way, wherever it is across
 
 
 def test_it_is_the_posterior_of_discriminant_analysis_where_its_assumptions_hold():

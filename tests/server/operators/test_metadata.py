@@ -72,14 +72,6 @@ def test_no_length_above_zero_means_all_of_the_range():
     assert "equally" in notes[0]
 
 
-def test_open_lengths_and_labels_without_keywords_draw_none():
-    genes = Metadata(labels={"a": 1.0}, lengths=[], keywords={"b": {"x": 1.0}}, tau=0.0)
-    generator = experiment(0)
-    assert genes.draw_length(generator) is None
-    assert genes.draw_keyword("a", generator) is None
-    assert genes.draw_keyword("b", generator) == "x"
-
-
 def test_labels_are_dealt_by_share_to_the_last_text():
     genes = Metadata(labels={"a": 0.5, "b": 0.0, "c": 0.5}, lengths=[], keywords={}, tau=0.0)
     assert genes.deal(5) == ["a", "a", "a", "c", "c"]

@@ -1,6 +1,9 @@
 """Texts that parties answer with become candidates: decoded, balanced or not, and drawn by the experiment seed."""
 
 from collections import Counter
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,14 +11,24 @@ import pytest
 from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.texts import RewrittenSpec
-from server.operators import party_texts
+from server.operators.party_texts import PartyTexts
 from tests.support.method_contract import TASK
 
 SPEC = RewrittenSpec(texts=4, longest=30)
 
 
-class Tools:
-    task, models, experiment_seed = TASK, ("m",), 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts(PartyTexts):
+    """A method whose parties write all texts; its plan is the test's own."""
+
+    name: str = "here"
+    query: ClassVar[str] = "texts"
+    balanced: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced(Texts):
+    balanced: ClassVar[bool] = True
 
 
 def answer(*parties):
@@ -23,9 +36,9 @@ def answer(*parties):
 
 
 def state(answers, samples, *, balanced=False, seed=0):
-    tools = Tools()
-    tools.experiment_seed = seed
-    return party_texts.released_state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
+    tools = SimpleNamespace(task=TASK, models=("m",), experiment_seed=seed)
+    tools.spec, tools.ask = lambda name: SPEC, lambda name, nth: answers
+    return (Balanced if balanced else Texts)(samples=samples).step(None, tools)
 
 
 TWO = answer([(0, "a1"), (0, "a2"), (1, "b1")], [(0, "a3"), (1, "b2"), (1, "b3")])
@@ -40,23 +53,10 @@ def test_all_texts_of_all_parties_are_released_each_with_its_label():
     assert (made.round, made.rounds[0].candidates, made.rounds[0].notes) == (1, 6, ())
 
 
-def test_of_too_many_some_are_drawn_by_the_experiment_seed():
-    drawn = {frozenset(candidate.text for candidate in state(TWO, 3, seed=seed).candidates) for seed in range(20)}
-    assert len(drawn) > 5
-    assert {len(sample) for sample in drawn} == {3}
-    assert state(TWO, 3) == state(TWO, 3)
-
-
 def test_labels_are_balanced_where_asked_for():
     many = answer([(0, "a1"), (0, "a2"), (0, "a3"), (1, "b1")])
-    for seed in range(10):
-        assert Counter(made_text.label for made_text in state(many, 2, balanced=True, seed=seed).candidates) == {
-            "a": 1,
-            "b": 1,
-        }
-    made = state(many, 4, balanced=True)
-    assert Counter(made_text.label for made_text in made.candidates) == {"a": 2, "b": 1}
-    assert [note[:12] for note in made.rounds[0].notes] == ["1 of 4 texts"]
+    for samples, counts in ((2, {"a": 1, "b": 1}), (4, {"a": 2, "b": 1})):
+        assert Counter(text.label for text in state(many, samples, balanced=True).candidates) == counts
 
 
 def test_what_is_missing_is_said():
@@ -71,6 +71,6 @@ def test_an_answer_that_is_no_text_is_refused():
 
 
 def test_fewer_texts_than_labels_are_refused():
-    party_texts.check_party_texts("dp_sgd", 2, TASK)
+    Texts(samples=2).check_task(TASK)
     with pytest.raises(ConfigError, match=r"method\.samples"):
-        party_texts.check_party_texts("dp_sgd", 1, TASK)
+        Texts(samples=1).check_task(TASK)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from server.domain import Candidate
 from server.operators import refinement
 from server.operators.refinement import Refinement, redact_texts
@@ -80,10 +79,6 @@ def test_so_many_are_needed_that_as_many_as_wanted_are_left(similarity, nll, sur
         assert len(kept(refine, texts, np.linspace(0, 0.9, needed), wanted=wanted)) == wanted
 
 
-def test_a_label_of_one_text_keeps_it(surrogate):
-    assert kept(Refinement(similarity=0.1, nll=0.1), candidates("only"), [0.9]) == [0]
-
-
 def test_what_the_surrogate_has_learnt_goes_first():
     learnt = [f"the {word} ward round began before seven in the {word} wing" for word in ("east", "west", "north")]
     others = ["Zq! 93 xk; jv", "qwv zzx 71 bpl", "kjh 55 mnb vcx"]
@@ -96,16 +91,3 @@ def test_personal_information_is_masked_in_the_language_of_the_texts():
     (text,) = redact_texts(candidates("Mme Le Goff, née le 3 avril 2021"), "french")
     assert text.text == "[PERSON], née le [DATE]"
     assert (text.label, text.model, text.round) == ("a", "m", 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("similarity", value) for value in (0.0, 1.1)),
-        *(("nll", value) for value in (0.0, 1.1)),
-        *(("epochs", 0), ("learning_rate", 0.0), ("weight_decay", -0.1)),
-    ],
-)
-def test_wrong_settings_are_named(name, value):
-    with pytest.raises(ConfigError, match=name):
-        Refinement(**{name: value})

@@ -11,11 +11,6 @@ def test_the_best_of_each_label_with_ties_to_the_first():
     assert [list(chosen) for chosen in best] == [[6, 0, 2], [1, 4], []]
 
 
-def test_unsigned_and_negative_scores():
-    assert list(top_per_label(np.array([0, 3, 2], np.uint8), np.zeros(3, int), 2, 1)[0]) == [1, 2]
-    assert list(top_per_label(np.array([-1.0, -3.0, -2.0]), np.zeros(3, int), 2, 1)[0]) == [0, 2]
-
-
 @pytest.mark.parametrize("size", [1, 2, 5, 8])
 @pytest.mark.parametrize("candidates", range(24))
 def test_good_and_bad_pools_are_halves_at_most_and_share_no_candidate(candidates, size):
@@ -54,10 +49,6 @@ def test_a_sum_below_zero_counts_as_zero():
 @pytest.mark.parametrize("votes", [[0, 0], [-1.5, 0.0], [-3, -4]])
 def test_without_a_vote_there_are_no_weights(votes):
     assert model_weights(np.array(votes), np.array([0, 1]), 2) is None
-
-
-def test_no_candidates_at_all_give_no_weights():
-    assert model_weights(np.zeros(0), np.zeros(0, np.int64), 2) is None
 
 
 def test_a_model_without_candidates_counts_as_average():

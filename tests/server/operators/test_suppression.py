@@ -56,31 +56,6 @@ def test_the_same_over_several_blocks_of_rows(tau):
     assert tau < threshold < 1, "a case in which tau grows, and suppression still does something"
 
 
-def test_a_better_candidate_drops_its_like_and_only_these():
-    vectors = unit(np.array([[1, 0], [1, 0.01], [0, 1], [0.01, 1]]))
-    assert suppress(np.array([1.0, 2, 3, 4]), vectors, 2, tau=0.5).positions.tolist() == [3, 1]
-    assert suppress(np.array([1.0, 2, 3, 4]), vectors, 2, tau=1.0).positions.tolist() == [3, 2]
-
-
-def test_copies_are_taken_only_when_nothing_else_is_left_and_tau_is_1():
-    vectors = unit(np.array([[1.0, 2, 3]] * 4 + [[3.0, 0, 1]]))
-    elites = suppress(np.arange(5.0), vectors, 3, tau=0.2)
-    assert (elites.positions.tolist(), elites.tau) == ([4, 3, 2], 1.0)
-    assert suppress(np.arange(5.0), vectors, 2, tau=0.2).positions.tolist() == [4, 3]
-    assert suppress(np.arange(5.0), vectors, 2, tau=0.2).tau < 1
-
-
-def test_without_growth_there_may_be_fewer():
-    vectors = unit(np.ones((5, 3)))
-    elites = suppress(np.arange(5.0), vectors, 3, tau=0.2, step=0)
-    assert (elites.positions.tolist(), elites.tau) == ([4], 0.2)
-
-
-def test_a_population_smaller_than_the_elites_is_taken_whole():
-    vectors = unit(np.eye(3) + 0.1)
-    assert suppress(np.array([0.0, 2, 1]), vectors, 10, tau=0.0).positions.tolist() == [1, 2, 0]
-
-
 def test_self_similarity_is_the_mean_over_pairs():
     vectors = unit(np.random.default_rng(0).normal(size=(9, 4)))
     pairs = [vectors[i] @ vectors[j] for i in range(9) for j in range(i)]

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from server.domain import Candidate
 from server.methods.aug_pe import AugPe
 from server.operators.variation import SHORTEST, look_ahead, make_children, vary, voting_vectors
@@ -34,35 +33,10 @@ def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
     ]
 
 
-def test_others_vary_the_texts_of_a_model_that_writes_nothing_and_are_stated_as_their_writers():
-    world = World(AugPe(samples=8), silent=("k",))
-    parents = [(candidate("from k", model="k"), 3), (candidate("from m"), 1)]
-    written = vary(Variation(), parents, world, "x", texts_per_request=2)
-    assert [len(texts) for texts in written.texts] == [3, 1]
-    assert [(c.label, c.model, c.round) for c in make_children(parents, written, 4)] == [("a", "m", 4)] * 4
-    assert (written.requested, written.lost) == ({"k": 3, "m": 4}, {"k": 3, "m": 0})
-
-
-def test_a_prompt_asks_for_several_variations_of_one_parent_only(world):
-    vary(Variation(), [(candidate("x y"), 7), (candidate("z"), 2)], world, "x", texts_per_request=3)
-    assert [(request.source, request.n) for request in world.requests] == [
-        (("x y",), 3),
-        (("x y",), 3),
-        (("x y",), 1),
-        (("z",), 2),
-    ]
-
-
 def test_a_fill_in_masks_a_share_of_the_words_and_a_paraphrase_none(world):
     for kind, mask, blanks in (("fill_in", 0.3, 0.3), ("paraphrase", 0.3, 0.0)):
         vary(Variation(kind=kind, mask=mask), [(candidate("x y"), 1)], world, kind)
         assert world.requests[-1].blanks == blanks
-
-
-def test_prompts_name_the_label_or_not(world):
-    for named in (True, False):
-        vary(Variation(), [(candidate("x", label="b"), 1)], world, "x", with_label=named)
-        assert world.requests[-1].label == ("b" if named else None)
 
 
 def test_lengths_are_drawn_around_the_parents_and_never_too_short(world):
@@ -110,11 +84,3 @@ def test_candidates_are_seen_at_the_unit_mean_of_their_variations_or_where_they_
     assert seen.dtype == np.float32
     assert seen[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
     assert seen[1] == pytest.approx(embed(["y"])[0])
-
-
-@pytest.mark.parametrize(
-    "settings", [{"kind": "translate"}, {"mask": 0.0}, {"mask": 1.5}, {"length_spread": -0.1}, {"length_spread": 2}]
-)
-def test_settings_that_make_no_variation(settings):
-    with pytest.raises(ConfigError, match=next(iter(settings))):
-        Variation(**settings)

@@ -1,20 +1,17 @@
 """Numbers in place of `auto`, chosen before anything is asked and kept in the run's configuration."""
 
 import logging
-import math
 from dataclasses import replace
 
 import pytest
 
 from common.errors import ConfigError
 from server.planning.signal import signals, weakest
-from server.prepare import automatic
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build, draft_plan
 from server.prepare.compose import compose_settings, load_settings
-from server.settings.methods import METHODS, PromptingSettings
+from server.settings.methods import METHODS
 from server.settings.reading import defaults
-from server.tasks.sources import LabelledFiles
 from simulations import run as simulation
 from tests.support.runs import labelled, settings
 
@@ -44,18 +41,6 @@ def chosen(name, *overrides):
 def ratio(*overrides):
     config = compose_settings([*SMALL, *overrides])
     return weakest(signals(*draft_plan(config, TASK), expected_records(config))).ratio
-
-
-def test_a_configuration_without_auto_stays_as_it_is():
-    config = compose_settings([*SMALL, *VOTES])
-    assert resolve_auto(config) is config
-
-
-def test_of_one_whose_numbers_are_chosen_nothing_else_changes_and_the_given_one_stays():
-    config = compose_settings([*SMALL, *VOTES, "method.rounds=auto", "federation.records=100"])
-    run = resolve_auto(config)
-    assert config.automatic == ("rounds",)
-    assert run == compose_settings([*SMALL, *VOTES, "method.rounds=2", "federation.records=100", f"run={config.run}"])
 
 
 def test_votes_are_asked_as_often_as_they_have_a_signal():
@@ -119,26 +104,6 @@ def test_a_simulation_keeps_the_numbers_that_were_chosen(simulated):
     assert simulated(chat, "length").method.words == 17
 
 
-@pytest.mark.parametrize(
-    ("ratio", "number"), [(0.0, 16), (1.04, 16), (2.2, 16), (2.3, 32), (3.6, 32), (9.6, 128), (math.inf, 128)]
-)
-def test_more_signal_bears_more_directions(ratio, number):
-    assert automatic.directions(ratio) == number
-
-
-@pytest.mark.parametrize(
-    ("ratios", "number"),
-    [
-        ({2: 9.0, 3: 4.0, 4: 2.0, 5: 0.6}, 5),
-        ({2: 1.0, 3: 0.6, 4: 0.4, 5: 0.3}, 3),
-        ({2: 0.4, 3: 0.3, 4: 0.2, 5: 0.1}, 2),
-        ({2: 1.0, 3: 0.9, 4: 0.8, 5: -math.inf}, 4),
-    ],
-)
-def test_as_many_rounds_as_have_a_signal(ratios, number):
-    assert automatic.rounds(ratios.__getitem__) == number
-
-
 def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_count(tmp_path, simulated):
     census = ["method=census", "task.public_notes=60"]
     assert (
@@ -174,12 +139,6 @@ def test_a_request_to_a_model_on_this_machine_has_its_own_number_of_texts(llm, t
     assert run.method.texts_per_request == texts
 
 
-@pytest.mark.parametrize("text", ["null", "absent.txt"])
-def test_a_request_asks_for_many_texts_of_unknown_length(text):
-    run = resolve_auto(compose_settings(["llm=openai", "task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
-    assert run.method.texts_per_request == 10
-
-
 VOTED = ["task=csv", "federation.parties=3", "llm=builtin", "task.public_text=absent.txt"]
 LABELS = "task.labels=[" + ",".join(f"l{i}" for i in range(10)) + "]"
 
@@ -196,13 +155,6 @@ def test_votes_and_exemplars_are_at_most_half_of_a_label_s_candidates(samples, r
     assert plan.queries[0].spec.top == top
     given = compose_settings([*VOTED, LABELS, "method=wasp", "method.samples=80", "method.top=8", "method.shots=6"])
     assert (resolve_auto(given).method.top, resolve_auto(given).method.shots) == (8, 6)
-
-
-def test_the_number_of_votes_follows_the_number_of_rounds_if_both_are_chosen():
-    config = compose_settings(
-        [*VOTED, LABELS, "method.samples=200", "method.rounds=auto", "federation.expected_records=30"]
-    )
-    assert (resolve_auto(config).method.rounds, resolve_auto(config).method.top) == (2, 5)
 
 
 def test_a_method_that_compares_nothing_has_the_usual_number_of_exemplars():
@@ -272,25 +224,9 @@ def test_without_a_public_length_a_chat_model_s_texts_stay_open_which_is_said_on
     assert caplog.messages == []
 
 
-def test_a_length_is_chosen_by_default_wherever_the_coordinator_s_models_are_prompted():
-    assert {method for method in METHODS if issubclass(method, PromptingSettings)} == set(WITH_WORDS.values())
-    assert all("words" in method.auto_by_default for method in WITH_WORDS.values())
-
-
-def test_public_texts_are_read_once_for_both_choices(tmp_path, monkeypatch):
-    reads, read = [], LabelledFiles.public_examples
-    monkeypatch.setattr(LabelledFiles, "public_examples", lambda source: reads.append(source) or read(source))
-    run = resolve_auto(with_public(tmp_path, "census", "llm=openai"))
-    assert (run.method.words, run.method.texts_per_request, len(reads)) == (4, 10, 1)
-
-
 def test_lengths_that_the_hospitals_tell_and_those_of_sections_are_no_lengths_of_texts(tmp_path, caplog):
     assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", "method.questionnaire=terms")).method.words is None
     assert caplog.messages == []
     sections = ["task=demo_letters", "task.public_notes=20", "method=census", "federation.parties=3"]
     assert resolve_auto(compose_settings(["llm=qwen", *sections])).method.words is None
     assert "Set method.words=NUMBER" in caplog.text
-
-
-def test_the_shortest_length_is_a_word(tmp_path):
-    assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", texts=("a", "b", "c"))).method.words == 1

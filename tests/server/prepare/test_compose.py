@@ -3,9 +3,8 @@
 import pytest
 
 from common.errors import ConfigError
-from server.prepare.compose import compose_settings, reload_settings, write_yaml
+from server.prepare.compose import compose_settings
 from server.prepare.files import check_files
-from server.settings.reading import mapping_of
 from server.settings.sections import with_values
 
 
@@ -62,14 +61,3 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 def test_a_setting_without_a_default_is_named(choice, advice):
     with pytest.raises(ConfigError, match=advice):
         compose_settings([choice])
-
-
-def test_a_setting_newer_than_a_stored_run_has_its_default_and_its_choices_stay(tmp_path):
-    config = compose_settings(["method=fusegen", "federation.parties=5", "evaluation.metrics=[privacy]"])
-    older = mapping_of(config)
-    del older["federation"]["style_site"], older["reply_cache"]
-    write_yaml(older, tmp_path / "config.yaml")
-    again = reload_settings(tmp_path, [])
-    assert (again.federation.style_site, again.reply_cache) == (None, None)
-    assert (again.method, again.federation.parties) == (config.method, 5)
-    assert list(again.evaluation.metrics) == ["privacy"]

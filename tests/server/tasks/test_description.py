@@ -3,7 +3,12 @@ import pytest
 from common.domain import UNLABELLED
 from common.errors import ConfigError
 from server.domain import Wording
-from server.tasks.description import task_from
+from server.tasks.sources import LabelledFiles
+
+
+def task_from(settings):
+    return LabelledFiles(**settings).task()
+
 
 GOOD = {
     "name": "banking-10",
@@ -23,12 +28,6 @@ def test_a_task_keeps_the_order_of_its_labels_and_describes_all_of_them():
     ]
 
 
-def test_a_list_of_labels_will_do():
-    task = task_from({"name": "t", "kind": "note", "labels": ["heart_failure", "asthma"]})
-    assert task.labels == {"heart_failure": "heart failure", "asthma": "asthma"}
-    assert task.attributes == ()
-
-
 def test_wording_is_optional_in_all_its_parts():
     assert task_from(GOOD).wording == task_from(GOOD | {"wording": None}).wording == Wording()
     wording = {"writer": "a customer ", "style": None, "label": "intent"}
@@ -44,7 +43,6 @@ def test_wording_is_optional_in_all_its_parts():
         ({"name": "../evil"}, "task.name"),
         ({"name": ""}, "task.name"),
         ({"kind": None}, "task.kind"),
-        ({"labels": {}}, "two labels"),
         ({"labels": {"one": "x"}}, "two labels"),
         ({"labels": ["a", "a"]}, "more than once"),
         ({"labels": ["a", "a "]}, "more than once"),
@@ -52,9 +50,7 @@ def test_wording_is_optional_in_all_its_parts():
         ({"labels": {"a": "x", True: "y"}}, "task.labels"),
         ({"labels": {"a": 3, "b": "y"}}, "task.labels.a"),
         ({"labels": "ab"}, "expected one of unlabelled"),
-        ({"attributes": "short"}, "a list"),
         ({"attributes": ["short", ""]}, "task.attributes"),
-        ({"label": ["a", "b"]}, "'label'"),
     ],
 )
 def test_wrong_settings_are_named(change, names):
@@ -81,15 +77,6 @@ def test_no_other_word_means_no_labels_and_no_label_may(labels):
 def test_a_label_with_a_control_character_is_refused(letter, made):
     with pytest.raises(ConfigError, match="names on one line"):
         task_from(GOOD | {"labels": made([f"a{letter}b", "c"])})
-
-
-def test_a_setting_that_needs_labels_is_refused_with_its_reason():
-    task_from(GOOD).check_labelled("method x", "which it learns", "Choose y")
-    with pytest.raises(ConfigError) as refused:
-        task_from(GOOD).without_labels().check_labelled("method x", "which it learns", "Choose y")
-    assert str(refused.value) == (
-        "method x; expected labels, which it learns; got none (task.labels=unlabelled). Choose y"
-    )
 
 
 def test_texts_may_have_several_labels_whose_names_have_no_semicolon():

@@ -77,18 +77,3 @@ def test_a_condition_on_the_kind_of_a_task_stands_in_named_modules_alone(name):
         if decides(path.read_text("utf-8"), name, in_domain=module == "server/domain.py")
     }
     assert found == DECIDING[name]
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "if task.sectioned: pass",
-        "x = 1 if tools.task.sectioned else 2",
-        "x = [a for a in b if not source.task().sectioned]",
-        "x = a or self._task.sectioned",
-    ],
-)
-def test_a_new_condition_is_found(source):
-    assert decides(source, "sectioned")
-    assert not decides(source, "several")
-    assert not decides("x = f(task.sectioned)\nif text.sectioned: pass", "sectioned")

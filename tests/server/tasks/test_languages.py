@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from common.errors import ConfigError
-from common.personal_patterns import LANGUAGES
 from server.settings.tasks import NOTES_LANGUAGES
 from server.tasks.demo_notes import private_notes, public_examples, public_text, test_notes
 from server.tasks.grammar import SECTIONS, load_grammar
@@ -31,11 +30,6 @@ def private(language, count=100, seed=0):
     return [record for hospital in range(3) for record in private_notes(hospital, count, seed, language)]
 
 
-def test_the_settings_know_the_grammars():
-    assert all(load_grammar(language).task.language == language for language in NOTES_LANGUAGES)
-    assert set(NOTES_LANGUAGES) <= set(LANGUAGES)
-
-
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_grammar_fills_in_what_the_english_one_has(language):
     grammar = load_grammar(language)
@@ -54,18 +48,6 @@ def test_a_grammar_fills_in_what_the_english_one_has(language):
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_each_note_is_the_english_one_in_other_words(language):
-    for hospital in range(9):
-        pairs = zip(private_notes(hospital, 8, 3), private_notes(hospital, 8, 3, language), strict=True)
-        for english, other in pairs:
-            grammar = load_grammar(language)
-            assert ENGLISH.labels.index(english.label) == grammar.labels.index(other.label)
-            assert english.text.count("\n") == other.text.count("\n")
-            assert english.text != other.text
-    assert len(public_text(50, 0, language)) == 50
-
-
-@pytest.mark.parametrize("language", OTHERS)
 def test_texts_are_whole_distinct_and_without_english_words(language):
     texts = [record.text for record in (*private(language), *test_notes(100, 0, language=language))]
     texts += public_text(400, 0, language)
@@ -76,19 +58,12 @@ def test_texts_are_whole_distinct_and_without_english_words(language):
     assert not found
 
 
-@pytest.mark.parametrize("language", OTHERS)
-def test_labels_and_descriptions_are_of_the_language(language):
-    task = load_grammar(language).task
-    assert not words_of(" ".join((*task.labels, *task.labels.values(), *task.attributes))) & _FOREIGN[language]
-    assert not set(task.labels) & set(ENGLISH.labels)
-
-
-@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_classes_are_learnable_and_confusable(language):
     assert 0.85 < accuracy(private(language, 300, 1), test_notes(400, 1, language=language)) < 0.98
 
 
-@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_no_word_alone_gives_the_class_away_and_no_note_names_it(language):
     records = private(language, 500)
     by_word: dict[str, Counter[str]] = {}
@@ -97,10 +72,11 @@ def test_no_word_alone_gives_the_class_away_and_no_note_names_it(language):
             by_word.setdefault(word, Counter())[record.label] += 1
     assert max(max(seen.values()) / seen.total() for seen in by_word.values() if seen.total() >= 40) < 0.9
     named = ("pneumonie", "insuffizienz", "embolie", "pneumopathie", "insuffisance cardiaque", "exazerbation")
+    named += ("pneumonia", "embolism")
     assert not any(name in record.text.lower() for record in records for name in named)
 
 
-@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_public_text_has_other_complaints_and_names_the_conditions(language):
     grammar, examples = load_grammar(language), public_examples(600, 0, language)
     assert not any(grammar.complaint in example.text for example in examples)
@@ -124,8 +100,3 @@ def test_an_unknown_language_is_refused_in_one_line():
         DemoNotes(language="klingon")
     with pytest.raises(ConfigError, match=r"task\.language; expected one of english, .*italian; got 'de'"):
         LabelledFiles(name="t", kind="text", labels={"a": "first", "b": None}, language="de")
-
-
-def test_a_task_of_files_has_its_language():
-    files = LabelledFiles(name="t", kind="Arztbrief", labels={"a": "first", "b": None}, language="spanish")
-    assert files.task().language == "spanish"

@@ -10,22 +10,6 @@ def files(**settings):
     return LabelledFiles(**({"name": "t", "kind": "text", "labels": {"a": "first", "b": None}} | settings))
 
 
-def test_the_demo_has_public_text_apart_from_its_records():
-    source = DemoNotes(records_per_party=5, test_records=7, public_notes=9, corpus_seed=3)
-    assert len(source.public_texts()) == 9
-    held_out = source.held_out()
-    assert len(held_out) == 7
-    assert {record.label for record in held_out} <= set(source.task().labels)
-    assert not {record.text for record in held_out} & set(source.public_texts())
-    assert source.held_out() == held_out != DemoNotes(test_records=7, corpus_seed=4).held_out()
-
-
-def test_labels_and_descriptions_make_the_task():
-    task = files(attributes=["short"], wording={"writer": "a clerk", "style": None}).task()
-    assert task.wording.writer == "a clerk"
-    assert (task.name, task.kind, task.labels, task.attributes) == ("t", "text", {"a": "first", "b": "b"}, ("short",))
-
-
 @pytest.mark.parametrize("labels", [None, {}, []])
 def test_without_labels_it_says_how_to_name_them(labels):
     with pytest.raises(ConfigError, match=r"task\.labels; expected label: public description; got none\. Name them"):

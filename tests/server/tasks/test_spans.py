@@ -8,7 +8,6 @@ import pytest
 from common.errors import ConfigError, DataError
 from server.settings.tasks import NOTES_LANGUAGES
 from server.spans import Span
-from server.tasks.description import task_from
 from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, unmarked_types
 from tests.support.marks import fit
 
@@ -89,13 +88,12 @@ def test_types_that_no_public_text_marks_are_said(tmp_path):
 @pytest.mark.parametrize(
     ("change", "names"),
     [
-        ({"spans": ["drug"]}, "type: public description"),
         ({"spans": {"a b": "x"}}, "letters, digits"),
         ({"spans": {"drug": 3}}, "task.spans.drug"),
     ],
 )
 def test_wrong_types_are_named(change, names):
     good = {"name": "t", "kind": "note", "labels": ["a", "b"]}
-    assert task_from(good | {"spans": {"lab_value": None}}).spans == {"lab_value": "lab value"}
+    assert LabelledFiles(**good, spans={"lab_value": None}).task().spans == {"lab_value": "lab value"}
     with pytest.raises(ConfigError, match=names):
-        task_from(good | change)
+        LabelledFiles(**good | change).task()
