@@ -1,13 +1,12 @@
 """Access control of the page: a `Door` in front of all routes, so that no route can bypass it.
 
-`caucus-party page` and `caucus-coordinator page` bind 127.0.0.1, or an address that was given with a certificate and a
-password (`address.py`), and print a link once. The first browser that opens the link within `LINK_LIFE` and, if a
-password is set, sends the correct password gets a session: a cookie that no script can read (HttpOnly), that no other
-site's link or form sends (SameSite=Strict), and that expires after `SESSION_LIFE` or when the person logs out. Browsers
-send the cookies of an address to all of its ports, so another user of this machine could run a server that collects
-them. The pages are therefore served under a path of random letters, and the cookie is sent only to this path. Such a
-server cannot lock users out with a cookie of its own either: the cookie's name contains the port, and if there are
-several cookies with this name, any of them may be the correct one. Each request is checked in this order:
+The `page` commands bind 127.0.0.1, or an address with a certificate and a password (`address.py`), and print a link
+once. The first browser that opens the link within `LINK_LIFE`, with the password if there is one, gets a session: a
+cookie that no script can read (HttpOnly), that no other site's link or form sends (SameSite=Strict), and that expires
+after `SESSION_LIFE` or when the person logs out. Browsers send the cookies of an address to all of its ports, where
+another user's server could collect them. So the pages are served under a path of random letters, to which alone the
+cookie is sent. Nor can such a server lock users out with a cookie of its own: the cookie's name contains the port, and
+of several cookies with this name any may be the correct one. Each request is checked in this order:
 
 1. `Host` is exactly ours: a foreign name that resolves to 127.0.0.1 is rejected.
 2. The method is GET, which changes nothing, or POST.
@@ -146,22 +145,12 @@ class Door:
         app: The routes; they find the session's form token in `request.state.form_token`, and the checked fields of a
             form in `request.state.form`.
         access: The link's token and the session.
-        render: Function that returns the body of a page from its template, in the browser's language: `refused.html`
-            for a rejected request, `entered.html`, which redirects to the root, and `password.html`.
+        render: Returns the body of a page from its template, in the browser's language.
         receives: Paths below the root that expect a file's bytes, which the route reads itself.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        access: Access,
-        *,
-        render: Callable[..., str],
-        receives: Collection[str] = (),
-    ) -> None:
-        self._app = app
-        self._access = access
-        self._render = render
+    def __init__(self, app: ASGIApp, access: Access, *, render: Callable[..., str], receives: Collection[str]) -> None:
+        self._app, self._access, self._render = app, access, render
         self._receives = {f"{access.root}{path}" for path in receives}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -57,7 +57,9 @@ def said(folder, capsys):
     return code, capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize(("listen", "answer", "code"), [("0.0.0.0", 200, 0), ("127.0.0.1", 200, 0), ("::", 503, 1)])
+@pytest.mark.parametrize(
+    ("listen", "answer", "code"), [("0.0.0.0", 200, 0), ("127.0.0.1", 200, 0), ("0.0.0.0", 503, 1)]
+)
 def test_a_coordinator_works_if_superlink_answers_through_the_front_door(listen, answer, code, folder, capsys):
     with door(folder, answer, listen):
         assert said(folder, capsys)[0] == code
