@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from common.errors import ConfigError
 from common.models import checkpoints
 from common.personal_patterns import LANGUAGES, PATTERNS
-from common.system.extras import needs
-from common.system.optional import blocked_import
+from common.system.extras import blocked_import, needs
 from common.validate import one_of
 
 if TYPE_CHECKING:

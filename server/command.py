@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from common.system.commands import parser, run
 from common.system.extras import program_needs
-from common.system.warned_once import shown_without_a_log
+from common.system.progress import shown_without_a_log
 from common.versions import versions
 
 MODULES = {

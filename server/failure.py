@@ -23,7 +23,7 @@ from common.errors import AwaitingError, CaucusError, DropoutError, FolderInUseE
 from common.phrases import NumberedParty, Turnout, Words, render_phrase
 from common.system.files import SECRET, text_of, write_atomic
 from common.system.log_lines import LOG_FORMAT
-from common.system.warned_once import WarnedOnce
+from common.system.progress import WarnedOnce
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
 """Errors that Hydra raises for wrong settings. A missing part is a CaucusError; any other error is a bug."""

@@ -32,8 +32,7 @@ from common.errors import CaucusError, CheckpointError, ConfigError, FolderInUse
 from common.system.commands import escape_unknown_letters, exit_code
 from common.system.files import text_of
 from common.system.log_lines import LOG_FORMAT
-from common.system.progress import Console, progress
-from common.system.warned_once import warned_once
+from common.system.progress import Console, progress, warned_once
 from common.validate import suggest_name
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport

@@ -42,7 +42,6 @@ GUARDED = {
     "common/page/access.py": "client/deploy/page.py",
     "common/page/app.py": "client/deploy/page.py",
     "common/page/render.py": "client/deploy/page.py",
-    "common/page/serve.py": "client/deploy/page.py",
     "client/writers/fine_tuning.py": "client/writers/causal_model.py",
     "client/writers/instructed.py": "client/writers/causal_model.py",
     "common/models/chat.py": "common/models/checkpoints.py",

@@ -26,11 +26,11 @@ from common.errors import CaucusError, ConfigError
 from common.ledger.ledger import Ledger
 from common.models import catalogue
 from common.system import locks, processes
-from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile
 from common.system.files import SECRET, content_of, write_atomic
 from common.system.log_lines import now, utc
+from common.system.progress import is_agreed
 
 SEALED = 0o400
 """Mode of the files that are kept: only this account can read them, and only after a change can it write them."""

@@ -32,7 +32,7 @@ def _page(chosen: argparse.Namespace) -> Iterator[str]:
     needs("caucus-party page", "jinja2", "starlette", "uvicorn", extra="page")
     from client.page.app import hospital_page
     from client.page.release import forget
-    from common.page.serve import serve_page
+    from common.page.app import serve_page
 
     address = address_of(chosen)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser

@@ -16,10 +16,10 @@ from common.errors import CaucusError, ConfigError
 from common.phrases import quote_name
 from common.secagg.identity import Roster
 from common.system import processes
-from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import text_of, write_atomic
+from common.system.progress import is_agreed
 
 RESTART = "Restart it: caucus-party stop, then caucus-party start"
 """Advice where the running service has an older roster than the folder."""

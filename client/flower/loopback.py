@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from common.system.files import SECRET, write_atomic
+from common.system.certificates import write_certificate
 
 HOST = "127.0.0.1"
 CERTIFICATE, KEY = "supernode.crt", "supernode.key"
@@ -40,6 +40,4 @@ def make_certificate(folder: Path) -> None:
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_atomic(folder / KEY, pem, mode=SECRET)
-    write_atomic(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+    write_certificate(folder, "supernode", certificate, key)

@@ -26,13 +26,10 @@ VARIABLE = "https_proxy"
 
 
 def address(url: str) -> tuple[str, int]:
-    """Return the host and port of a proxy.
-
-    Args:
-        url: URL of the proxy, http://HOST:PORT.
+    """Return the host and port of a proxy, whose URL is http://HOST:PORT.
 
     Raises:
-        ConfigError: `url` does not have this form, or contains a login, which the message does not repeat.
+        ConfigError: The URL has another form, or contains a login, which the message does not repeat.
     """
     expected = "http://HOST:PORT, or null"
     if "@" in url:
@@ -49,14 +46,9 @@ def address(url: str) -> tuple[str, int]:
 def check_way(url: str, coordinator: str) -> None:
     """Check that the coordinator can be reached through this proxy.
 
-    Python's libraries ask a proxy for an IPv6 address without brackets, which means another host and port.
-
-    Args:
-        url: As in `address`.
-        coordinator: host:port of the coordinator.
-
     Raises:
-        ConfigError: As in `address`, or the coordinator has an IPv6 address.
+        ConfigError: As in `address`; or the coordinator has an IPv6 address, for which Python's libraries ask a proxy
+            without brackets, so that it means another host and port.
     """
     address(url)
     host, _ = host_and_port("coordinator", coordinator)
@@ -67,10 +59,7 @@ def check_way(url: str, coordinator: str) -> None:
 
 
 def login(folder: Path) -> tuple[str, str] | None:
-    """Return the user and password for the proxy; None if the file does not exist.
-
-    Args:
-        folder: Folder of the relay.
+    """Return the user and password for the proxy from the relay's folder; None if there is no such file.
 
     Raises:
         ConfigError: The file is open to others, or is not one line USER:PASSWORD.
@@ -96,16 +85,7 @@ def headers(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def use_proxy(url: str | None, folder: Path) -> Iterator[None]:
-    """Make this process use this proxy, or no proxy, within the context.
-
-    Args:
-        url: URL of the proxy, without a login; None for no proxy.
-        folder: Folder of the relay.
-
-    Raises:
-        ConfigError: As in `address` and `login`.
-        OSError: As in `login`.
-    """
+    """Make this process use this proxy, or none, within the context; raise the errors of `address` and `login`."""
     variables = {} if url is None else _variables(url, folder)
     before = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     _replace(before, variables)

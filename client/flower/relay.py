@@ -42,7 +42,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 from client.app import app
 from client.flower.pace import Pace
 from common.parcels import HANDLER_RAISED
-from common.system.log_lines import LOG_FORMAT
+from common.system.log_lines import begin_log
 
 log = logging.getLogger("caucus.relay")
 
@@ -139,10 +139,9 @@ def answer(
 
 
 def _beats(client: RuntimeHttpClient) -> bool:
-    """Notify SuperNode that its message is being answered; return whether it replied. If not, the caller tries again.
+    """Tell SuperNode that its message is being answered; return whether it replied. If not, the caller tries again.
 
-    If SuperNode has given the message up, as it does when a relay was suspended, Flower's own function would end this
-    process. That would not help: the reply is refused anyway, and the relay asks for the next message.
+    Flower's own function would end this process if SuperNode has given the message up, but the reply is refused anyway.
     """
     try:
         client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
@@ -157,12 +156,10 @@ def _until_let_go(
     following: list[str],
     until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    """Return a function that pulls a message's parts as Flower does, but stops once SuperNode offers a new message.
+    """Return a function that pulls a message's parts as Flower does, but sooner, and stops once there is a new message.
 
     SuperNode offers one message at a time, so a new message means that it has given up the previous one, for example
     because the coordinator died before it had sent all parts. Flower's own executor would wait for the rest forever.
-    While SuperNode is still receiving a part, the function asks for that part again after less than the one second that
-    Flower waits.
     """
     one_at_a_time, pace, began = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
     pace.came()
@@ -212,17 +209,15 @@ def _client(
     )
 
 
-def main() -> int:
+def main() -> None:
     """Serve until a signal to stop is received, or until idle."""
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    begin_log()
     address, bundle, secret, certificate, until_idle = sys.argv[1:]
     while not Path(certificate).exists():  # SuperNode makes it when it starts for the first time
         time.sleep(BUSY_SECONDS)
     trust = Path(certificate).read_bytes()
     serve_messages(address, bundle, Path(secret).read_bytes(), trust, until_idle=float(until_idle))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

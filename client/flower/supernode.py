@@ -2,18 +2,17 @@
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
-SuperNode gives up its connection permanently at any error of TLS, such as one corrupted record or a handshake that a
-cut network interrupts, and stops its heartbeats at any status that it does not expect. The thread of its local API then
-keeps the process alive, so the node stays offline forever while `caucus-party start` takes it for running. Here the
-process ends instead, and is started again. FOLDER is the relay's folder, which contains the certificate of the local
-API, the login of a proxy and SuperNode's note of its connection (`noted_connection.py`).
+SuperNode gives up its connection permanently at any error of TLS, such as a handshake that a cut network interrupts,
+and stops its heartbeats at any status that it does not expect. The thread of its local API then keeps the process
+alive, so the node stays offline forever while `caucus-party start` takes it for running. Here the process ends instead,
+and is started again. FOLDER is the relay's folder, which contains the certificate of the local API, the login of a
+proxy and SuperNode's note of its connection (`noted_connection.py`).
 
-SuperNode asks the coordinator for a message every three seconds, and looks for the relay's reply every half second. If
-the coordinator is still sending a message's parts, SuperNode asks for them again after a second. A query takes several
-exchanges, each as slow as the slowest hospital, so such waits took most of a run's time. Here they are shorter during a
-run (`pace.py`); a node without a run polls no more often than before. SuperNode also sends or fetches at most two parts
-of a message at a time, or one on a machine with one core. Even a small message has three parts (`common/parcels.py`),
-so this costs another round trip over an idle line. Here three parts are transferred at a time.
+SuperNode asks the coordinator for a message every three seconds, for missing parts of one every second, and looks for
+the relay's reply every half second. A query takes several exchanges, each as slow as the slowest hospital, so such
+waits took most of a run's time. Here they are shorter during a run (`pace.py`). SuperNode also transfers at most two
+parts of a message at a time, or one on a machine with one core. Even a small message has three (`common/parcels.py`),
+so here three are transferred at a time, which saves a round trip.
 """
 
 import os
@@ -61,11 +60,7 @@ class Waits:
         self._pace.came()
 
     def seconds(self, flowers: float) -> float:
-        """Return the wait that replaces Flower's: shorter for a reply, and for the next message of a run.
-
-        Args:
-            flowers: Flower's wait in seconds: three after a poll without a message, less while it waits for a reply.
-        """
+        """Return the wait that replaces Flower's: three seconds after a poll without a message, or less for a reply."""
         if flowers < IDLE_SECONDS:
             self.came()
             return min(flowers, REPLY_SECONDS)
@@ -109,9 +104,8 @@ def shorten_waits() -> None:
 def forget_ended_runs() -> None:
     """Let SuperNode drop a message whose run ends while the message is in transit, for example when a network fails.
 
-    Flower keeps the message and its task, so the relay may still answer it. SuperNode waits for one reply after each
-    message, so it would take that reply for the one to the next run's first message and be one reply behind from then
-    on.
+    Flower keeps the message and its task, so the relay may still answer it. SuperNode would take that reply for the one
+    to the next run's first message, and be one reply behind from then on.
     """
     pull = start_client_internal._pull_and_store_message  # noqa: SLF001
 

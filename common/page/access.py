@@ -1,13 +1,12 @@
 """Access control of the page: a `Door` in front of all routes, so that no route can bypass it.
 
-`caucus-party page` and `caucus-coordinator page` bind 127.0.0.1, or an address that was given with a certificate and a
-password (`address.py`), and print a link once. The first browser that opens the link within `LINK_LIFE` and, if a
-password is set, sends the correct password gets a session: a cookie that no script can read (HttpOnly), that no other
-site's link or form sends (SameSite=Strict), and that expires after `SESSION_LIFE` or when the person logs out. Browsers
-send the cookies of an address to all of its ports, so another user of this machine could run a server that collects
-them. The pages are therefore served under a path of random letters, and the cookie is sent only to this path. Such a
-server cannot lock users out with a cookie of its own either: the cookie's name contains the port, and if there are
-several cookies with this name, any of them may be the correct one. Each request is checked in this order:
+The `page` commands bind 127.0.0.1, or an address with a certificate and a password (`address.py`), and print a link
+once. The first browser that opens the link within `LINK_LIFE`, with the password if there is one, gets a session: a
+cookie that no script can read (HttpOnly), that no other site's link or form sends (SameSite=Strict), and that expires
+after `SESSION_LIFE` or when the person logs out. Browsers send the cookies of an address to all of its ports, where
+another user's server could collect them. So the pages are served under a path of random letters, to which alone the
+cookie is sent. Nor can such a server lock users out with a cookie of its own: the cookie's name contains the port, and
+of several cookies with this name any may be the correct one. Each request is checked in this order:
 
 1. `Host` is exactly ours: a foreign name that resolves to 127.0.0.1 is rejected.
 2. The method is GET, which changes nothing, or POST.
@@ -30,7 +29,8 @@ from collections.abc import Callable, Collection, Iterator
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -145,22 +145,12 @@ class Door:
         app: The routes; they find the session's form token in `request.state.form_token`, and the checked fields of a
             form in `request.state.form`.
         access: The link's token and the session.
-        render: Function that returns the body of a page from its template, in the browser's language: `refused.html`
-            for a rejected request, `entered.html`, which redirects to the root, and `password.html`.
+        render: Returns the body of a page from its template, in the browser's language.
         receives: Paths below the root that expect a file's bytes, which the route reads itself.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        access: Access,
-        *,
-        render: Callable[..., str],
-        receives: Collection[str] = (),
-    ) -> None:
-        self._app = app
-        self._access = access
-        self._render = render
+    def __init__(self, app: ASGIApp, access: Access, *, render: Callable[..., str], receives: Collection[str]) -> None:
+        self._app, self._access, self._render = app, access, render
         self._receives = {f"{access.root}{path}" for path in receives}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -168,56 +158,65 @@ class Door:
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                policy = Headers(raw=message["headers"]).get("content-security-policy")
-                others = (headers for headers in (SANDBOXED, SCRIPTED) if headers["Content-Security-Policy"] == policy)
-                chosen = HEADERS | next(others, {})
-                ours = {name.lower().encode(): value.encode() for name, value in chosen.items()}
-                rest = [(name, value) for name, value in message["headers"] if name not in ours]
-                message["headers"] = [*rest, *ours.items()]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)  # a scripted page and a report have some of their own
             await send(message)
 
         request = Request(scope, receive)
-        answer: ASGIApp = await self._refusal(request) or self._app
+        answer: ASGIApp
+        try:
+            answer = await self._entrance_answer(request) or self._app
+        except HTTPException as refusal:
+            answer = HTMLResponse(self._render(request, "refused.html"), refusal.status_code)
         await answer(scope, receive, headed)
 
-    async def _refusal(self, request: Request) -> Response | None:
-        """Return the error response to a request that must not reach any route; None if the request is allowed."""
+    async def _entrance_answer(self, request: Request) -> Response | None:
+        """Return the response to a request for the link; None for a request that may reach the routes.
+
+        Raises:
+            HTTPException: The request is rejected.
+        """
         access, path = self._access, request.url.path
         if request.headers.getlist("host") != [access.host]:
-            return self._page(request, HTTPStatus.MISDIRECTED_REQUEST)
+            raise HTTPException(HTTPStatus.MISDIRECTED_REQUEST)
         if request.method not in {"GET", "POST"}:
-            return self._page(request, HTTPStatus.METHOD_NOT_ALLOWED)
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
         if path.startswith(access.entrance) and (request.method == "GET" or access.asks_password):
-            return await self._at_entrance(request, path.removeprefix(access.entrance))
+            return await self._enter(request, path.removeprefix(access.entrance))
         cookie = next(filter(access.knows, _cookies(request, access.cookie_name)), None)
         if cookie is None:
-            return self._page(request, HTTPStatus.FORBIDDEN)
+            raise HTTPException(HTTPStatus.FORBIDDEN)
         request.state.form_token = access.form_token(cookie)
-        return await self._bad_post(request) if request.method == "POST" else None
+        if request.method == "POST":
+            self._check_origin(request)
+            if path in self._receives and _media_type(request) == BYTES:
+                given = request.headers.get(TOKEN_HEADER, "")
+            else:
+                await _read_form(request)
+                given = request.state.form.pop(FORM_TOKEN, "")
+            if not _equal(given, request.state.form_token):
+                raise HTTPException(HTTPStatus.FORBIDDEN)
+        return None
 
-    async def _bad_post(self, request: Request) -> Response | None:
-        """Return the error response to an invalid POST, of a form or of an expected file; None if the POST is valid."""
-        if request.url.path in self._receives and _kind(request) == BYTES:
-            return self._bad_origin(request) or self._bad_token(request, request.headers.get(TOKEN_HEADER, ""))
-        refusal = await self._bad_form(request)
-        return refusal or self._bad_token(request, request.state.form.pop(FORM_TOKEN, ""))
-
-    async def _at_entrance(self, request: Request, token: str) -> Response:
+    async def _enter(self, request: Request, token: str) -> Response:
         access, password = self._access, ""
         if any(access.returns(token, cookie) for cookie in _cookies(request, access.cookie_name)):
-            return self._enter(request)
-        if access.asks_password and access.holds(token):
+            return self._entered(request)
+        if not access.holds(token):
+            raise HTTPException(HTTPStatus.FORBIDDEN)
+        if access.asks_password:
             if request.method == "GET":
                 return HTMLResponse(self._render(request, "password.html", wrong=False))
-            if refusal := await self._bad_form(request):
-                return refusal
+            self._check_origin(request)
+            await _read_form(request)
             password = request.state.form.get("password", "")
         cookie = access.enter(token, password)
-        if cookie is None and access.asks_password and access.holds(token):
+        if cookie is None and access.holds(token):
             return HTMLResponse(self._render(request, "password.html", wrong=True), HTTPStatus.FORBIDDEN)
         if cookie is None:
-            return self._page(request, HTTPStatus.FORBIDDEN)
-        response = self._enter(request)
+            raise HTTPException(HTTPStatus.FORBIDDEN)
+        response = self._entered(request)
         response.set_cookie(
             access.cookie_name,
             cookie,
@@ -229,43 +228,33 @@ class Door:
         )
         return response
 
-    def _enter(self, request: Request) -> Response:
+    def _entered(self, request: Request) -> Response:
         # A link in a letter is another site's: after a redirect the browser would not send a strict cookie yet.
         body = self._render(request, "entered.html", root=self._access.root)
         return HTMLResponse(body, headers={"Refresh": f"0; url={self._access.root}/"})
 
-    def _bad_origin(self, request: Request) -> Response | None:
-        right = request.headers.getlist("origin") == [self._access.origin]
-        return None if right else self._page(request, HTTPStatus.FORBIDDEN)
-
-    def _bad_token(self, request: Request, token: str) -> Response | None:
-        right = _equal(token, request.state.form_token)
-        return None if right else self._page(request, HTTPStatus.FORBIDDEN)
-
-    async def _bad_form(self, request: Request) -> Response | None:
-        """Store a valid form's fields for the route and return None; for an invalid form, return the error response."""
-        if refusal := self._bad_origin(request):
-            return refusal
-        if _kind(request) != FORM:
-            return self._page(request, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST_FORM:
-                return self._page(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        try:
-            fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-        except ValueError:
-            return self._page(request, HTTPStatus.BAD_REQUEST)
-        request.state.form = {name: values[-1] for name, values in fields.items()}
-        return None
-
-    def _page(self, request: Request, status: HTTPStatus) -> Response:
-        return HTMLResponse(self._render(request, "refused.html"), status)
+    def _check_origin(self, request: Request) -> None:
+        if request.headers.getlist("origin") != [self._access.origin]:
+            raise HTTPException(HTTPStatus.FORBIDDEN)
 
 
-def _kind(request: Request) -> str:
-    """Return the media type of a request's body."""
+async def _read_form(request: Request) -> None:
+    """Store a form's fields in `request.state.form`; raise an HTTPException for another kind or a larger one."""
+    if _media_type(request) != FORM:
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_FORM:
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    try:
+        fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST) from None
+    request.state.form = {name: values[-1] for name, values in fields.items()}
+
+
+def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0]
 
 

@@ -4,7 +4,7 @@
 link and the cookie could be read in transit, and without a password anybody who sees the link, perhaps in a message,
 could open the page.
 
-Anybody who reaches the port can occupy all connections that the server accepts (`serve.BUSIEST`) without any password,
+Anybody who reaches the port can occupy all connections that the server accepts (`app.BUSIEST`) without any password,
 and so lock everybody out: put a firewall or a VPN in front that admits only the hospital's own people.
 """
 
@@ -58,14 +58,8 @@ def add_page_command(
 ) -> None:
     """Add the `page` command of a program.
 
-    Args:
-        commands: The parser's commands.
-        program: Name of the program.
-        lines: Function that serves the page and yields the lines that the command prints.
-        owner: "hospital" or "coordinator".
-        port: Default port, which differs between the programs, so that both pages can be open on one machine.
-        summary: What the page is, in a few words.
-        does: What the page does, in a sentence.
+    The default port differs between the programs, so that both pages can be open on one machine. `owner` is "hospital"
+    or "coordinator", and `does` a sentence on what the page does.
     """
     parser = add_command(
         commands,
@@ -86,7 +80,7 @@ def add_page_command(
 
 
 def address_of(chosen: argparse.Namespace) -> Address | None:
-    """Return the address that the options specify; None if no option is given, so that the page is served on loopback.
+    """Return the address that the options specify; None if no option is given: the page is then served on loopback.
 
     Raises:
         ConfigError: The port is out of range, options are missing, the address is not one that a browser can name, or a
@@ -115,7 +109,7 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
 
 
 def _is_every_address(host: str) -> bool:
-    """Return whether the system interprets this host, such as 0, 0x0 or 0.0, as all addresses of the machine."""
+    """Return whether the system takes this host, such as 0, 0x0 or 0.0, for all addresses of the machine."""
     try:
         resolved = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:  # serving it fails, and says so

@@ -1,21 +1,33 @@
-"""The routes that all pages share, and a wrapper for endpoints; the `Door` of `access.py` protects every route."""
+"""A page as an application and its server: shared routes, endpoints that show errors, and one process that serves.
 
+The `Door` of `access.py` protects every route. Requests are not logged, since the path of the link is a secret.
+"""
+
+import contextlib
 import functools
 import logging
-from collections.abc import Callable, Collection, Sequence
+import socket
+from collections.abc import Callable, Collection, Iterator, Sequence
 from http import HTTPStatus
 from typing import TypeVar
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
 from common.errors import CaucusError
 from common.page.access import Access, Door
+from common.page.address import Address
 from common.page.render import LANGUAGE, Pages, style
 
 log = logging.getLogger("caucus.page")
+
+HOST = "127.0.0.1"
+BUSIEST = 32
+"""Maximum number of simultaneous connections; a browser opens about six."""
 
 S = TypeVar("S")
 
@@ -35,7 +47,7 @@ def page_application(
         pages: The templates.
         routes: The page's own routes.
         receives: Paths of routes that expect a file's bytes.
-        forget: Function that is called at logout and removes the data that the page has received.
+        forget: Called at logout; removes the data that the page has received.
     """
 
     def leave(request: Request) -> Response:
@@ -53,12 +65,9 @@ def page_application(
             response.set_cookie(LANGUAGE, chosen, path=path, httponly=True, samesite="strict", secure=secure)
         return response
 
-    def script(_: Request) -> Response:
-        return Response(pages.script, media_type="text/javascript")
-
     shared = [
-        Route("/style.css", _style),
-        Route("/page.js", script),
+        Route("/style.css", lambda _: Response(style(), media_type="text/css")),
+        Route("/page.js", lambda _: Response(pages.script, media_type="text/javascript")),
         Route("/language", language, methods=["POST"]),
         Route("/leave", leave, methods=["POST"]),
     ]
@@ -78,10 +87,10 @@ def page_endpoint(
 
     Args:
         pages: The templates.
-        load: Function that reads the settings of the folder that the page is about.
-        answer: Function that answers a request.
-        owner: Function that returns the name of the page's owner.
-        describe: Function that describes an error in words without private text.
+        load: Reads the settings of the folder that the page is about.
+        answer: Answers a request.
+        owner: Returns the name of the page's owner.
+        describe: Describes an error in words without private text.
     """
 
     @functools.wraps(answer)
@@ -101,5 +110,47 @@ def page_endpoint(
     return endpoint
 
 
-def _style(_: Request) -> Response:
-    return Response(style(), media_type="text/css")
+def serve_page(application: Callable[[Access], ASGIApp], port: int, address: Address | None = None) -> Iterator[str]:
+    """Serve a page until Ctrl-C; yield the lines that its command prints, including the link.
+
+    Args:
+        application: Makes the page from its `Access`.
+        port: Port on `HOST`; 0 for any free port.
+        address: Address for other machines, in place of loopback.
+
+    Raises:
+        OSError: The port is in use, or the address is not this machine's.
+    """
+    bound = (address.host, address.port) if address else (HOST, port)
+    family = socket.getaddrinfo(*bound, type=socket.SOCK_STREAM)[0][0]
+    with socket.create_server(bound, family=family) as listening:
+        named = address.named if address else f"{HOST}:{listening.getsockname()[1]}"
+        access, server = page_server(application, named, address)
+        yield f"open this link in a browser{', with the password' if address else ''}; Ctrl-C ends the page"
+        yield access.link
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+    yield "the page is closed"
+
+
+def page_server(
+    application: Callable[[Access], ASGIApp], host: str, address: Address | None = None
+) -> tuple[Access, uvicorn.Server]:
+    """Return the `Access` of a page, and a server that is ready to run on a socket; browsers name it `host`."""
+    access = Access(host, password=address.password if address else "")
+    config = uvicorn.Config(
+        application(access),
+        access_log=False,
+        date_header=False,
+        lifespan="off",
+        limit_concurrency=BUSIEST,
+        log_config=None,  # uvicorn's own would close the handlers that others have set up
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        ssl_certfile=address.certificate if address else None,
+        ssl_keyfile=address.key if address else None,
+        timeout_graceful_shutdown=1,
+        ws="none",
+    )
+    return access, uvicorn.Server(config)

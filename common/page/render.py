@@ -1,10 +1,9 @@
 """HTML templates of the pages. Every value is escaped: a template could turn this off, but no template does."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 
 import jinja2
 from starlette.requests import Request
@@ -43,16 +42,15 @@ class Pages:
         tabs: Sequence[str],
         filters: Mapping[str, Callable[..., str]],
         values: Mapping[str, object],
-        figures: Mapping[str, Callable[..., str]] = MappingProxyType({}),
+        figures: Mapping[str, Callable[..., str]],
     ) -> None:
         self.spoken = sentences(package)
         self.say: SimpleNamespace = self.spoken[ENGLISH]
         self.script = (resources.files(package) / "page.js").read_text("utf-8")
         languages = {code: say.language for code, say in self.spoken.items()}
-        folders = [resources.files(name) / "templates" for name in (package, __package__)]
         self._environments = {}
         for language in self.spoken:
-            environment = _environment(folders)
+            environment = _environment(package)
             spelling = {name: _spelling(filter_, language) for name, filter_ in {"figure": figure, **figures}.items()}
             environment.filters |= {"utc": utc, **spelling, **filters}
             environment.globals |= {"tabs": tabs, "languages": languages, **values}
@@ -61,11 +59,9 @@ class Pages:
     def language(self, request: Request) -> str:
         """Return the code of the reader's language: the chosen one, or else the one that the browser prefers."""
         chosen = request.cookies.get(LANGUAGE, "")
-        return (
-            chosen
-            if chosen in self.spoken
-            else preferred_language(request.headers.get("accept-language", ""), self.spoken)
-        )
+        if chosen in self.spoken:
+            return chosen
+        return preferred_language(request.headers.get("accept-language", ""), self.spoken)
 
     def render(self, request: Request, template: str, **view: object) -> str:
         """Render a template with these values in the reader's language, and return the HTML."""
@@ -82,19 +78,10 @@ class Pages:
         scripted: bool = False,
         **view: object,
     ) -> HTMLResponse:
-        """Render one of the pages, and return it as a response.
-
-        Args:
-            request: The request, which the door has let in.
-            tab: Name of a template, without its ending.
-            status: Status of the response.
-            headers: Additional headers.
-            scripted: Whether the page loads the script file.
-            view: Values for the template.
-        """
-        shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
-        shared["here"] = _here(request)
-        body = self.render(request, f"{tab}.html", **shared | {"scripted": scripted} | view)
+        """Return one of the pages, by the name of its template; if it is `scripted`, it loads the script file."""
+        shared = {"tab": tab, "scripted": scripted, "here": _here(request), "problem": ""}
+        shared |= {"form_token": request.state.form_token, "owner": request.state.owner}
+        body = self.render(request, f"{tab}.html", **shared | view)
         return HTMLResponse(body, status, headers={**(headers or {}), **(SCRIPTED if scripted else {})})
 
 
@@ -115,9 +102,9 @@ def style() -> str:
     return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
 
 
-def _environment(folders: Sequence[Traversable]) -> jinja2.Environment:
+def _environment(package: str) -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.FunctionLoader(partial(_source, folder)) for folder in folders]),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in (package, "common.page")]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -126,10 +113,4 @@ def _environment(folders: Sequence[Traversable]) -> jinja2.Environment:
 
 
 def _spelling(filter_: Callable[..., str], language: str) -> Callable[..., str]:
-    """Return a version of a filter that formats numbers in the notation of a language."""
     return lambda *arguments: spelt(filter_(*arguments), language)
-
-
-def _source(folder: Traversable, name: str) -> str | None:
-    file = folder / name
-    return file.read_text("utf-8") if file.is_file() else None

@@ -39,12 +39,7 @@ def catalogue(package: str, code: str = ENGLISH) -> SimpleNamespace:
 
 
 def preferred_language(accepted: str, among: Collection[str]) -> str:
-    """Return the code of the available language that a browser prefers; English if it accepts none of them.
-
-    Args:
-        accepted: The Accept-Language header, such as "de-CH, fr;q=0.8".
-        among: Codes of the available languages.
-    """
+    """Return the code that the browser prefers by its header, such as "de-CH, fr;q=0.8"; English if it accepts none."""
     best, code = 0.0, ENGLISH
     for item in accepted.split(","):
         name, _, quality = item.partition(";q=")
@@ -59,12 +54,7 @@ def preferred_language(accepted: str, among: Collection[str]) -> str:
 
 
 def spelt(number: str, language: str) -> str:
-    """Convert a number from English notation, such as "9.5" or "1.5e-05", to the notation of a language.
-
-    Args:
-        number: The number, without commas.
-        language: Code of the language.
-    """
+    """Convert a number without commas, such as "9.5" or "1.5e-05", to the notation of the language with this code."""
     return number.replace(".", ",") if language in DECIMAL_COMMA else number
 
 

@@ -1,13 +1,14 @@
-"""A file with one certificate, and the certificate's remaining validity, about which `status` warns on both sides."""
+"""Files with one certificate: written with their key, read, and asked how long the certificate is still valid."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509 import Certificate, InvalidVersion, load_pem_x509_certificates
 
 from common.errors import ConfigError
-from common.system.files import content_of
+from common.system.files import SECRET, content_of, write_atomic
 
 SOON = 30
 """A warning is given from this number of days before a certificate expires."""
@@ -30,15 +31,19 @@ def only_certificate(pem: bytes) -> Certificate:
     return certificate
 
 
+def write_certificate(folder: Path, name: str, certificate: Certificate, key: EllipticCurvePrivateKey) -> None:
+    """Write `NAME.key`, for this account alone, and then `NAME.crt`, both in PEM form."""
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_atomic(folder / f"{name}.key", pem, mode=SECRET)
+    write_atomic(folder / f"{name}.crt", certificate.public_bytes(Encoding.PEM))
+
+
 def certificate_of(path: Path, *, do: str | None = None) -> Certificate:
     """Read the certificate in a PEM file.
 
-    Args:
-        path: The file.
-        do: Advice for the error.
-
     Raises:
-        ConfigError: The file is missing, is a symbolic link, cannot be read, or is not one certificate alone.
+        ConfigError: The file is missing, is a symbolic link, cannot be read, or is not one certificate alone; the
+            message ends with the advice `do`.
     """
     try:
         return only_certificate(content_of(path))
@@ -49,10 +54,7 @@ def certificate_of(path: Path, *, do: str | None = None) -> Certificate:
 
 
 def days_left(path: Path) -> int:
-    """Return the whole days until a PEM file's certificate expires, negative afterwards.
-
-    Errors are the same as for `certificate_of`.
-    """
+    """Return the whole days until the certificate in a PEM file expires, negative afterwards."""
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 

@@ -42,17 +42,10 @@ def parser(
     description: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Return the parser of a program's commands.
+    """Return the parser of a program's commands, whose names are given for each module with a `register` function.
 
-    Only the requested command is registered, or all if none is requested: fast commands must not import torch.
-
-    Args:
-        name: Name of the program.
-        modules: Names of the commands of each module that has a `register` function, keyed by module.
-        arguments: Command-line arguments, as for `run`.
-        versions: Text that `--version` prints.
-        description: Purpose of the program.
-        example: A command line of the program.
+    Only the module of the requested command is imported, or all if none is requested: fast commands must not import
+    torch. `--version` prints the versions.
     """
     made = argparse.ArgumentParser(prog=name, description=description, epilog=f"example: {example}")
     made.add_argument(VERSION, action="version", version=f"{name}: {versions}")
@@ -100,7 +93,7 @@ def run(
         parser: A parser with commands that were added by `add_command`.
         arguments: Arguments of the command; if None, the process's own arguments are used.
         wrong: Additional types of error that mean wrong input.
-        one_line: Function that formats an error as a message of one line.
+        one_line: Returns an error as a message of one line.
     """
     escape_unknown_letters()
     chosen, rest = parser.parse_known_args(arguments)
@@ -123,10 +116,9 @@ def run(
 
 
 def as_json(value: object) -> str:
-    """Return the text that a command prints for `--json`: strict JSON, with unprintable characters escaped.
+    """Return the text that a command prints for `--json`: strict JSON, in which an infinite number is a text.
 
-    A coordinator's or a model's text could otherwise control the reader's terminal. An infinite number is the text
-    "inf" or "-inf".
+    Unprintable characters are escaped: a coordinator's or a model's text could otherwise control a terminal.
 
     Raises:
         ValueError: A number is NaN.
@@ -136,7 +128,6 @@ def as_json(value: object) -> str:
 
 
 def _with_text_infinities(value: object) -> object:
-    """Return the value with texts in place of infinities; documents of a run have their own form of JSON."""
     match value:
         case float() if math.isinf(value):
             return str(value)

@@ -59,12 +59,8 @@ class _Public:
             raise ConfigError(cls.FILE, expected="a file to read", got=error.strerror, where=path) from None
         except (ValueError, RecursionError):
             raise ConfigError(cls.FILE, expected="JSON", got="something else", where=path) from None
-        for other in (Invitation, PartyFile, RosterFile):
-            if (
-                other is not cls
-                and isinstance(values, dict)
-                and set(_required(other)) <= set(values) <= set(_names(other))
-            ):
+        for other in {Invitation, PartyFile, RosterFile} - {cls}:
+            if isinstance(values, dict) and set(_required(other)) <= set(values) <= set(_names(other)):
                 raise ConfigError(cls.FILE, expected="such a file", got=f"the content of {other.FILE}", where=path)
         try:
             return cls.from_values(values)
@@ -73,11 +69,7 @@ class _Public:
 
     @classmethod
     def from_values(cls, values: object) -> Self:
-        """Create the object from its fields in JSON's types.
-
-        Raises:
-            ConfigError: A field is unknown, missing or invalid; the message names it.
-        """
+        """Create the object from its fields in JSON's types; raise a ConfigError that names an invalid field."""
         return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_required(cls)))
 
     def to_json(self) -> str:

@@ -1,9 +1,9 @@
 """Files that contain secrets, must survive a power cut, or lie in a folder that another account can write to.
 
-Such an account can put a symbolic link, a pipe or another file there under any name, between any two of our steps. The
-relay's account can do so in `node/` and, in containers, in `run/`. So a file there is opened relative to its folder's
-descriptor, without following a symbolic link, and all further steps use the file's own descriptor. A folder may be a
-symbolic link if the link belongs to us or to root, as in the kernel's rule for shared folders (protected_symlinks).
+Such an account can put a symbolic link, a pipe or another file there at any time: the relay's in `node/` and, in
+containers, in `run/`. So a file there is opened relative to its folder's descriptor, without following a link,
+and all further steps use the file's own descriptor. A folder may be a symbolic link if the link belongs to us or to
+root, as in the kernel's rule for shared folders (protected_symlinks).
 """
 
 import errno
@@ -24,13 +24,11 @@ from common.errors import ConfigError, DataError
 SECRET = 0o600
 PUBLIC = 0o644
 FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
-"""Flags for opening a file in a folder that another account can write to: a link in its place is not followed, and
-opening a pipe does not block."""
+"""Flags for such a folder: a link in a file's place is not followed, and opening a pipe does not block."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Pattern of the beginning of an address, such as postgresql://HOST, as a part of a path."""
 LARGEST_READ = 2**25
-"""Maximum number of bytes read from a file in another account's folder, since that account could make the file larger
-than memory."""
+"""Maximum number of bytes read from a file in such a folder, which could be larger than memory."""
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable[[], None] = lambda: None) -> None:
@@ -72,12 +70,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable
 
 
 def give_to_owner_of_folder(descriptor: int, folder: Path | int) -> None:
-    """Give a file that root has opened to the owner of its folder, which is the account that must be able to open it.
-
-    Args:
-        descriptor: The open file's descriptor.
-        folder: Path or descriptor of its folder.
-    """
+    """Give a file that root has opened to the owner of its folder, a path or descriptor: that account must open it."""
     if os.geteuid() == 0:
         owner = os.stat(folder)  # noqa: PTH116 a path or a descriptor
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -112,12 +105,11 @@ def _folder_of(path: Path) -> Iterator[int]:
 
 
 def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
-    """Return an opener for `open` whose paths are relative to a folder."""
     return lambda name, flags: os.open(name, flags | FILE_ALONE, mode, dir_fd=folder)
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """Return the user and group of the file with this name, without following symlinks; None if it does not exist."""
+    """Return a file's user and group; None if it does not exist."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -159,15 +151,11 @@ def whole_folder(path: Path) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """Make a folder that only its owner can enter; remove it at the end, even after an unhandled SIGTERM or SIGHUP.
-
-    By default, Python exits at once on such a signal and leaves the folder behind. Only the main thread receives
-    signals.
-    """
-    process, main = os.getpid(), threading.current_thread() is threading.main_thread()
-    unheard = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(number) is signal.SIG_DFL
-    ]
+    """Make a folder that only its owner can enter; remove it at the end, even after an unhandled SIGTERM or SIGHUP."""
+    process, unheard = os.getpid(), list[signal.Signals]()
+    if threading.current_thread() is threading.main_thread():  # no other thread receives signals
+        both = (signal.SIGTERM, signal.SIGHUP)
+        unheard = [number for number in both if signal.getsignal(number) is signal.SIG_DFL]
     with tempfile.TemporaryDirectory(prefix=prefix) as folder:
 
         def end(number: int, _: FrameType | None) -> None:
@@ -203,14 +191,14 @@ def check_records(path: Path) -> None:
         DataError: The file is missing, or readable by others; the message names the file, unless it is the address of
             a database.
     """
+    what = "file of records"
+    if any(_SCHEME.fullmatch(part) for part in path.parts) and not path.is_file():  # it may hold a password
+        do = "Put url, query and password into a file NAME.sql.yaml of mode 0600: caucus-party init --records"
+        raise DataError(what, expected="an existing file", got="the address of a database (not shown)", do=do)
     if not path.is_file():
-        expected = "an existing file"
-        if any(_SCHEME.fullmatch(part) for part in path.parts):  # which may hold a password
-            do = "Put url, query and password into a file NAME.sql.yaml of mode 0600: caucus-party init --records"
-            raise DataError("file of records", expected=expected, got="the address of a database (not shown)", do=do)
         got = "a folder" if path.is_dir() else "none"
-        raise DataError("file of records", expected=expected, got=got, where=path)
-    _closed(path, DataError, "file of records")
+        raise DataError(what, expected="an existing file", got=got, where=path)
+    _closed(path, DataError, what)
 
 
 def check_closed(folder: Path) -> None:

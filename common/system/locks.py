@@ -25,15 +25,10 @@ _RECORD = "hhqqi4x"
 
 @contextmanager
 def hold_locks(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
-    """Take these locks of a folder, all or none.
-
-    Args:
-        folder: Folder in whose `run/` the locks are files.
-        names: Names of the locks; no lock is taken if another process holds one of them.
-        stop: Command that ends the process that holds the locks, for the error message.
+    """Take these locks, which are files in the folder's `run/`, all or none.
 
     Raises:
-        ConfigError: Another process holds one of the locks.
+        ConfigError: Another process holds one of the locks; the message contains the command `stop`, which ends it.
     """
     (folder / "run").mkdir(exist_ok=True, mode=0o700)
     with ExitStack() as opened:
@@ -49,11 +44,7 @@ def hold_locks(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[Non
 
 
 def check_free(folder: Path, names: Sequence[str], *, stop: str) -> None:
-    """Check that no process holds one of these locks of a folder; the arguments are those of `hold_locks`.
-
-    Raises:
-        ConfigError: A process holds one of the locks.
-    """
+    """Raise the error of `hold_locks` if a process holds one of these locks, but take none."""
     for name in names:
         if (process := holder(folder, name)) is not None:
             raise _running(folder, name, process, stop)
@@ -87,14 +78,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _running(folder: Path, name: str, process: int | None, stop: str) -> ConfigError:
-    """Return the error for a lock that this process holds."""
-    got = f"process {process}" if process else "a process of another container"
+    known = {None: "a process that has just ended", 0: "a process of another container"}
+    got = known.get(process, f"process {process}")
     return ConfigError(
-        f"{name} of this folder",
-        expected="none that runs",
-        got="a process that has just ended" if process is None else got,
-        where=folder,
-        do=f"First end it: {stop}",
+        f"{name} of this folder", expected="none that runs", got=got, where=folder, do=f"First end it: {stop}"
     )
 
 

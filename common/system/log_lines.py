@@ -3,6 +3,7 @@
 All files have times in UTC: `now` writes one, and `utc` shows it.
 """
 
+import logging
 import re
 import textwrap
 from datetime import UTC, datetime
@@ -18,12 +19,14 @@ WIDTH = 110
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
-    """Return the last lines of a log in printable form, ignoring its first `at` bytes; empty if there is no log.
+def begin_log() -> None:
+    """Let a process that stands between Flower and us write its log, without the lines of httpx on each request."""
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
-    Raises:
-        OSError: A symbolic link, a pipe or a folder is in place of the log.
-    """
+
+def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
+    """Return the last lines of a log in printable form, ignoring its first `at` bytes; empty if there is no log."""
     if not path.exists():
         return ()
     lines = content_of(path)[at:].decode(errors="replace").splitlines()

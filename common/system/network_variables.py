@@ -51,11 +51,7 @@ PIP = HttpLibrary(
 
 
 def check_network_variables(library: HttpLibrary) -> None:
-    """Check that a library can use the variables that it reads.
-
-    Raises:
-        ConfigError: It cannot; the message names the first such variable.
-    """
+    """Raise a ConfigError that names the first variable that the library reads and cannot use."""
     for name, value in _chosen(library.proxies):
         _check_proxy(name, value, library.socks)
     for name, value in _chosen(library.exceptions):
@@ -66,9 +62,7 @@ def check_network_variables(library: HttpLibrary) -> None:
 
 
 def key_in(variable: str) -> str:
-    """Return the key for a server in an environment variable; empty if it has none.
-
-    White space around the key is left out, such as the newline at the end of a file of secrets.
+    """Return the key for a server in an environment variable, without white space around it; empty if it has none.
 
     Raises:
         ConfigError: There are characters that no header may have, or quotes; the message does not repeat the key.

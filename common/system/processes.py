@@ -112,10 +112,8 @@ def supervise(
 
     Args:
         children: Processes to run.
-        folder: Working directory of the children. Their output goes to `logs/NAME.log`, older output to
-            `logs/NAME.log.1`.
-        names: Names of the locks that this process holds (`common/system/locks.py`). The state of the processes is
-            written to `run/NAME.json` under each of the names.
+        folder: Their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`.
+        names: The locks that this process holds (`locks.py`); the state of the processes is in each `run/NAME.json`.
         before_end: Called after a signal, before the children are ended.
 
     Returns:
@@ -172,10 +170,7 @@ def child_states(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """Terminate the supervisors that hold these locks of a folder, and with them their child processes.
-
-    Returns:
-        False if no process held any of these locks.
+    """Terminate the supervisors that hold these locks of a folder, and their children; return False if there is none.
 
     Raises:
         ConfigError: A supervisor does not end, or runs in another container.
@@ -308,10 +303,10 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _shorten(path: Path) -> None:
-    """Move the content of a log that has reached its maximum size to the older copy, and empty the log.
+    """Move the content of a log that has reached its maximum size to the older copy.
 
-    The child has the file open for appending, so the log is copied and truncated, not renamed: lines that the child
-    writes at this moment may be lost.
+    The child has the log open for appending, so it is copied and truncated, not renamed: lines that are written at this
+    moment may be lost.
     """
     if not path.exists():
         return

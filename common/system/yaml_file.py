@@ -87,11 +87,7 @@ class YamlFile:
 
 @contextmanager
 def add_location(where: Callable[[str], object]) -> Iterator[None]:
-    """Add the location of a key to errors about the key that are raised inside the context.
-
-    Args:
-        where: Function that returns the location of a key, for instance `YamlFile.where`.
-    """
+    """Add the location of a key, such as `YamlFile.where` returns it, to errors about the key in the context."""
     try:
         yield
     except ConfigError as error:
@@ -99,10 +95,7 @@ def add_location(where: Callable[[str], object]) -> Iterator[None]:
 
 
 def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int, yaml.Node]]:
-    """Yield every key's full name, line and value.
-
-    `above` contains the IDs of enclosing nodes, which an alias may repeat.
-    """
+    """Yield every key's full name, line and value; `above`: IDs of enclosing nodes, which an alias may repeat."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from common.errors import ConfigError
-from common.system.certificates import SOON, days_left, validity_in_words
-from common.system.files import SECRET, check_secret, write_atomic
+from common.system.certificates import SOON, days_left, validity_in_words, write_certificate
+from common.system.files import check_secret
 
 AUTHORITY_VALID = timedelta(days=3650)
 VALID = timedelta(days=365)
@@ -34,7 +34,7 @@ def make_authority(folder: Path, *, now: datetime | None = None) -> None:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA384())
     )
-    _store(folder, "ca", certificate, key)
+    write_certificate(folder, "ca", certificate, key)
 
 
 def make_certificate(folder: Path, host: str, *, now: datetime | None = None, valid: timedelta = VALID) -> None:
@@ -60,11 +60,11 @@ def make_certificate(folder: Path, host: str, *, now: datetime | None = None, va
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
         .sign(signer, hashes.SHA384())
     )
-    _store(folder, "server", certificate, key)
+    write_certificate(folder, "server", certificate, key)
 
 
 def check_certificate(folder: Path) -> None:
-    """Raise a ConfigError if hospitals would not accept the server's certificate now.
+    """Check that hospitals would accept the server's certificate now.
 
     Raises:
         ConfigError: The certificate is missing, expired or not yet valid, or its key is accessible to others.
@@ -126,9 +126,3 @@ def _name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
-
-
-def _store(folder: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_atomic(folder / f"{name}.key", pem, mode=SECRET)
-    write_atomic(folder / f"{name}.crt", certificate.public_bytes(serialization.Encoding.PEM))

@@ -74,11 +74,11 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     settings = compose_settings(chosen.overrides)
     with progress("checking"):
         findings = preflight(settings)
-    if chosen.json:
-        yield as_json(findings_as_json(findings))
-    else:
-        yield from table(findings)
     missing = [finding for finding in findings if not finding.ok]
+    if chosen.json:
+        yield as_json({"ready": not missing, "parts": [asdict(finding) for finding in findings]})
+    else:
+        yield from _table(findings)
     if missing:
         raise CaucusError("not ready", expected="every part", got=f"{len(missing)} that a run could not use")
 
@@ -97,25 +97,24 @@ def preflight(settings: Settings) -> list[PartFinding]:
     parts = _Parts(settings)
     probes: list[tuple[str, str, Probe]] = [
         ("task", str(setting(settings, "task.name") or "demo_notes"), parts.task),
-        *((name, path, partial(_file, name, path)) for name, path in given_paths(settings, FILES)),
+        *((name, path, partial(_checked, check_file, name, path)) for name, path in given_paths(settings, FILES)),
         ("encoder", _named(settings.embedding), parts.encoder),
-        ("method", settings.method.name, parts.method),
-        ("evaluation", settings.evaluation.model, parts.evaluation),
+        ("method", settings.method.name, partial(_checked, lambda: build(resolve_auto(settings).method))),
+        ("evaluation", settings.evaluation.model, partial(_checked, build, settings.evaluation)),
     ]
     probes += [
         ("language model", _named(model, name), partial(parts.model, name, model))
         for name, model in settings.llm.used.items()
     ]
     if settings.tracking:
-        probes.append(("tracking", settings.tracking, partial(_tracking, settings.tracking)))
+        probes.append(("tracking", settings.tracking, partial(_checked, check_tracking, settings.tracking)))
     findings = [_finding(*probe) for probe in probes]
     if all(finding.ok for finding in findings):
         findings.append(_finding("plan", settings.method.name, partial(_plan, settings)))
     return findings
 
 
-def table(findings: list[PartFinding]) -> Iterator[str]:
-    """Yield the lines of a table with one finding per line."""
+def _table(findings: list[PartFinding]) -> Iterator[str]:
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
         digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
@@ -124,21 +123,16 @@ def table(findings: list[PartFinding]) -> Iterator[str]:
         yield line.rstrip()
 
 
-def findings_as_json(findings: list[PartFinding]) -> dict[str, object]:
-    """Return the findings in the form for `--json`."""
-    return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
-
-
 def _finding(part: str, name: str, probe: Probe) -> PartFinding:
     try:
         digest, detail = probe()
     except (CaucusError, *WRONG_SETTINGS) as error:
-        return PartFinding(part=part, name=name, ok=False, digest="", detail=summary(error))
+        return PartFinding(part=part, name=name, ok=False, detail=summary(error))
     return PartFinding(part=part, name=name, ok=True, digest=digest, detail=detail)
 
 
 class _Parts:
-    """The parts that the settings describe, each built only once."""
+    """Probes of the parts, of which later ones use the task and the encoder that earlier ones have built."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -157,14 +151,6 @@ class _Parts:
         encoder.encode(["one text"])  # raises if its vectors are not finite
         self._encoder = encoder
         return digest, f"{encoder.dimensions} dimensions"
-
-    def method(self) -> tuple[str, str]:
-        build(resolve_auto(self._settings).method)
-        return "", ""
-
-    def evaluation(self) -> tuple[str, str]:
-        build(self._settings.evaluation)
-        return "", ""
 
     def model(self, name: str, model: Part) -> tuple[str, str]:
         encoder = self._encoder or Encoder.hashed_ngrams()  # a missing encoder is reported already
@@ -190,13 +176,9 @@ class _Parts:
         return self._task
 
 
-def _file(name: str, path: str) -> tuple[str, str]:
-    check_file(name, path)
-    return "", ""
-
-
-def _tracking(kind: str) -> tuple[str, str]:
-    check_tracking(kind)
+def _checked(check: Callable[..., object], *arguments: object) -> tuple[str, str]:
+    """Return that nothing is to be said about a part, unless the check raises an error."""
+    check(*arguments)
     return "", ""
 
 

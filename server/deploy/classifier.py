@@ -88,15 +88,12 @@ def _in_python(encoder: Part) -> list[str]:
 
 
 def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
-    """Write a folder with the classifiers and their card into a run folder.
+    """Write a folder with the classifiers and their card into a run folder; yield the path of each file.
 
     Args:
         run: The run folder.
         encoder: The run's encoder.
         make_encoder: Lines of Python code that build the encoder, for the card.
-
-    Yields:
-        The path of each file.
 
     Raises:
         ConfigError: The run's method releases no numbers that define a classifier.
@@ -121,7 +118,8 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     text_classifier.classifier_document(
         student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
     ).save(folder, STUDENT)
-    accuracy = _accuracy(Metrics.load_if_there(run) or Metrics())
+    measured = read_quality(Metrics.load_if_there(run) or Metrics()).released
+    accuracy = NOT_MEASURED if measured is None else f"{100 * measured:.1f} %"
     card = _TEXT.format(
         labels=", ".join(released.labels),
         released=TrainedClassifier.FILE,
@@ -136,8 +134,3 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     )
     (folder / CARD).write_text(card, encoding="utf-8")
     yield from (folder / name for name in (TrainedClassifier.FILE, STUDENT, CARD))
-
-
-def _accuracy(metrics: Metrics) -> str:
-    value = read_quality(metrics).released
-    return NOT_MEASURED if value is None else f"{100 * value:.1f} %"

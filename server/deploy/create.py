@@ -11,7 +11,6 @@ from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation
 from common.system.files import SECRET, whole_folder, write_atomic
-from common.validate import integers_in
 from common.versions import CAUCUS
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.enrolment import enrolled_parties, store_parties
@@ -59,23 +58,20 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     host, _ = host_and_port("--address", chosen.address)
     listen = chosen.listen or ("::" if ":" in host else "0.0.0.0")  # noqa: S104 the front door is for all
     check_host("--listen", listen)
-    integers_in(1, 2**16 - 1, superlink_port=chosen.superlink_port)
-    settings = YAML.format(
-        folder=folder,
-        address=json.dumps(chosen.address),
-        listen=json.dumps(listen),
-        superlink_port=chosen.superlink_port,
+    port = chosen.superlink_port
+    settings = CoordinatorSettings(folder=folder.resolve(), address=chosen.address, listen=listen, superlink_port=port)
+    text = YAML.format(
+        folder=folder, address=json.dumps(settings.address), listen=json.dumps(listen), superlink_port=port
     )
     with whole_folder(folder):
-        write_atomic(folder / "coordinator.yaml", settings.encode())
-        made = CoordinatorSettings.load(folder)
+        write_atomic(folder / "coordinator.yaml", text.encode())
         for name in ("runs", "run", "logs"):
             (folder / name).mkdir(mode=0o700)
         make_authority(folder)
         make_certificate(folder, host)
         write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
-        write_connection(made.folder, made.superlink)
-        invited = _invite_to(made)
+        write_connection(settings.folder, settings.superlink)
+        invited = _invite_to(settings)
     yield from invited
     yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each hospital"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from common.errors import CaucusError, ConfigError
 from common.phrases import quote_name
 from common.secagg.identity import Roster
-from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
+from common.system.progress import is_agreed
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.flower.commands import flwr
@@ -36,23 +36,21 @@ class Attending:
     """Attendance of a hospital: whether its node is connected.
 
     Attributes:
-        number: The hospital's number on the roster.
-        name: The hospital's name.
+        party: The hospital.
         online: Whether its node is connected; None if that is not known.
         since: Time at which `online` last changed; empty if Flower does not report it.
     """
 
-    number: int
-    name: str
-    online: bool | None
-    since: str
+    party: PartyFile
+    online: bool | None = None
+    since: str = ""
 
     def __str__(self) -> str:
         """Return the hospital's attendance in plain words."""
         if self.online is None:
-            return quote_name(self.name)
+            return quote_name(self.party.name)
         since = f" since {self.since}" if self.since else ""
-        return f"{quote_name(self.name)} is {'online' if self.online else 'offline'}{since}"
+        return f"{quote_name(self.party.name)} is {'online' if self.online else 'offline'}{since}"
 
 
 def register(commands: Commands) -> None:
@@ -97,28 +95,24 @@ def store_parties(settings: CoordinatorSettings, parties: list[Enrolled]) -> Non
     write_atomic(settings.folder / "identities.json", Roster.of_hospitals(roster).to_json().encode())
 
 
-def attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """Return the attendance of all enrolled hospitals, by number, as reported by SuperLink.
+def attendance(settings: CoordinatorSettings, *, known: bool = True) -> list[Attending]:
+    """Return the attendance of all enrolled hospitals, by number: as SuperLink reports it, or not `known`.
 
     Raises:
-        CaucusError: `caucus-coordinator serve` does not run.
+        CaucusError: SuperLink is to be asked, but `caucus-coordinator serve` does not run.
     """
+    parties = enrolled_parties(settings)
+    if not known:
+        return [Attending(party=entry.party) for entry in parties]
     settings.check_served()
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
-    for number, entry in enumerate(enrolled_parties(settings)):
+    for entry in parties:
         node = nodes.get(entry.node, {})
         online = node.get("status") == "online"
         since = str(node.get("online-at" if online else "offline-at", "N/A"))
-        known = since if since != "N/A" else ""
-        attending.append(Attending(number=number, name=entry.party.name, online=online, since=known))
+        attending.append(Attending(party=entry.party, online=online, since="" if since == "N/A" else since))
     return attending
-
-
-def hospitals_without_attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """Return all enrolled hospitals, by number, with unknown attendance."""
-    names = (entry.party.name for entry in enrolled_parties(settings))
-    return [Attending(number=number, name=name, online=None, since="") for number, name in enumerate(names)]
 
 
 def reported_versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:

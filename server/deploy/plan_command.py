@@ -63,13 +63,14 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
 
     with progress("planning"):
         from server.deploy.plan_lines import plan_lines, solved_lines
+        from server.documents.codec import strict
 
         if target is None:
             privacy, facts = forwards(settings)
         else:
             privacy, facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     if chosen.json:
-        yield plan_json(facts)
+        yield as_json(strict(facts))
     else:
         yield from plan_lines(privacy, facts) if target is None else solved_lines(privacy, facts)
 
@@ -90,18 +91,8 @@ def _target(chosen: argparse.Namespace) -> float:
     return target
 
 
-def plan_json(facts: Mapping[str, Any]) -> str:
-    """Return the text that `plan --json` prints."""
-    from server.documents.codec import strict
-
-    return as_json(strict(facts))
-
-
 def plan_summary(settings: Settings) -> dict[str, Any]:
-    """Return the part of what `plan --json` prints that can be computed within a second and without loading a model.
-
-    The result has no forecast and does not show whether the models and the encoder can be loaded.
-    """
+    """Return what `plan --json` prints, without the forecast: it takes less than a second, and no model is loaded."""
     from server.prepare.automatic import expected_records, resolve_auto
     from server.prepare.build import build, draft_plan
 
@@ -121,8 +112,8 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     parts = build_components(chosen)
     plan, task = parts.plan, parts.source.task()
     price = collusion.collusion(plan, settings.secagg.corrupt) if plan.malicious else None
-    compared, more = parts.method.compared(task), {"collusion": price and asdict(price)}
-    privacy, facts = facts_of(plan, compared, records, earlier=parts.earlier, more=more)
+    more = {"collusion": price and asdict(price)}
+    privacy, facts = facts_of(plan, parts.method.compared(task), records, earlier=parts.earlier, more=more)
     if price:
         facts["advice"] += collusion.collusion_advice(price, plan.epsilon)
     expected = forecast(
@@ -134,17 +125,11 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
         dimensions=parts.encoder.dimensions,
         records=records,
     )
-    unspoken = advice_on_descriptions(task) if parts.prompted else ""
-    facts["advice"] += [
-        *([unspoken] if unspoken else []),
-        *_count_in_place_of_test_texts(chosen, parts),
-        *_loop(plan, expected, setting(chosen, "method.shown_words")),
-    ]
-    return privacy, {
-        **facts,
-        **_chosen(settings, chosen),
-        "forecast": expected,
-    }
+    if parts.prompted and (unspoken := advice_on_descriptions(task)):
+        facts["advice"].append(unspoken)
+    facts["advice"] += _count_in_place_of_test_texts(chosen, parts)
+    facts["advice"] += _loop(plan, expected, setting(chosen, "method.shown_words"))
+    return privacy, {**facts, **_chosen(settings, chosen), "forecast": expected}
 
 
 def facts_of(
@@ -179,45 +164,41 @@ def facts_of(
     }
 
 
-def _loop(plan: "Plan", expected: Mapping[str, Any], shown: int | None) -> list[str]:
-    """Return a sentence on the cost per text of writing section by section; empty for texts without sections."""
+def _loop(plan: "Plan", expected: Mapping[str, Any], shown: int | None) -> Iterator[str]:
+    """Yield a sentence on the cost per text of writing section by section, for texts with sections."""
     if not (plan.by_section and expected["texts"]):
-        return []
+        return
     calls, read, written = (
         expected[name] / expected["texts"] for name in ("model_calls", "input_tokens", "output_tokens")
     )
-    advice = (
+    yield (
         f"texts are written section by section: {calls:.1f} model calls a text, which read {read:,.0f} tokens and "
         f"write {written:,.0f}; each reads up to {shown} words of the sections before it (method.shown_words), without "
         "which bound the tokens would grow with the square of the number of sections"
     )
-    return [advice]
 
 
-def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") -> list[str]:
-    """Return advice on what it would cost to count correct answers at the hospitals.
+def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") -> Iterator[str]:
+    """Yield advice on what it would cost to count correct answers at the hospitals, for a run without test texts.
 
-    The list is empty if the run has test texts or already has such a count. It is also empty unless each text has one
-    label, because the count is of records that a classifier labels correctly.
+    The count is of records that a classifier labels correctly, so each text must have one label.
     """
     from server.evaluation import federated_count
     from server.prepare.build import draft_plan
 
     plan, task, counted = parts.plan, parts.source.task(), federated_count.plans_count(parts.plan)
-    if not plan.queries or counted or not has(settings.task, "test") or setting(settings, "task.test"):
-        return []
-    if not task.one_label:
-        return []
+    tested = not has(settings.task, "test") or setting(settings, "task.test")
+    if not plan.queries or counted or tested or not task.one_label:
+        return
     with_count, _ = draft_plan(with_values(settings, {"evaluation.federated": _COUNTED}), task)
     (count,) = (query for query in with_count.queries if query.name == federated_count.NAME)
     noise = count.noise_deviation * with_count.surplus(count, with_count.parties)
-    advice = (
+    yield (
         "there are no test texts (task.test), so nothing will say whether the texts help: "
         f"evaluation.federated={_COUNTED:g} spends {_COUNTED:.0%} of ε on a count of the hospitals' records on which a "
         f"classifier of the texts is right, with noise of {noise:.2g} records; it does not count the same models "
         "without the hospitals"
     )
-    return [advice]
 
 
 def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tuple[Privacy, dict[str, Any]]":

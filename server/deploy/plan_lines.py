@@ -12,7 +12,7 @@ from typing import Any
 from common.errors import CaucusError
 from common.phrases import series
 from common.queries.votes import VotesSpec
-from common.system.asking import is_agreed
+from common.system.progress import is_agreed
 from server.deploy.plan_command import facts_of
 from server.documents.privacy import Privacy
 from server.guarantee.figures import number_with_noun, show_epsilon
@@ -42,52 +42,28 @@ class Foresight:
 
 
 def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the short form.
-
-    Args:
-        privacy: The guarantee of the plan.
-        facts: The facts from `plan_command.forwards`.
-    """
+    """Yield the lines of the short form from the guarantee and the facts of `plan_command.forwards`."""
     yield from _answers(privacy, facts)
     yield from _forecast(facts["forecast"])
     yield from _ending(facts)
 
 
-def foreseen_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield those lines on the hospitals' answers alone, with advice; `facts` are from `plan_command.facts_of`."""
-    yield from _answers(privacy, facts)
-    yield from (f"advice: {advice}" for advice in facts["advice"])
-
-
 def foresee(settings: Settings, parts: RunComponents, most: int) -> Foresight:
-    """Return the forecast of a run's answers.
-
-    Args:
-        settings: Settings of the run.
-        parts: Parts of the run.
-        most: Number of records that all hospitals together declare at most.
-    """
+    """Return the forecast of a run's answers; the hospitals together declare `most` records."""
     plan, compared, guess = parts.plan, parts.method.compared(parts.source.task()), expected_records(settings)
     records, needed = guess or most, HOPELESS if guess else CLEAR
-    facts = facts_of(plan, compared, records, earlier=parts.earlier)
-    noise = [
-        signal.query
-        for signal in signals(plan, compared, records)
-        if signal.kind == VotesSpec.kind and signal.ratio < needed
-    ]
-    most_declared = f"forecast for {records:,} records, the most that the hospitals declare{note_on_count(plan)}"
-    unknown = f"{most_declared}; else: {EXPECTED_RECORDS}"
-    return Foresight(
-        lines=(*([] if guess else [unknown]), *foreseen_lines(*facts)), noise=() if parts.earlier else tuple(noise)
-    )
+    privacy, facts = facts_of(plan, compared, records, earlier=parts.earlier)
+    lines = [*_answers(privacy, facts), *(f"advice: {advice}" for advice in facts["advice"])]
+    if not guess:
+        most_declared = f"forecast for {records:,} records, the most that the hospitals declare{note_on_count(plan)}"
+        lines.insert(0, f"{most_declared}; else: {EXPECTED_RECORDS}")
+    votes = [signal for signal in signals(plan, compared, records) if signal.kind == VotesSpec.kind]
+    noise = [] if parts.earlier else [signal.query for signal in votes if signal.ratio < needed]
+    return Foresight(lines=tuple(lines), noise=tuple(noise))
 
 
 def check_agreed(foresight: Foresight, *, yes: bool) -> None:
-    """Ask whether to spend ε on votes that are likely to be noise, if there are any.
-
-    Args:
-        foresight: The forecast.
-        yes: Whether this was agreed before.
+    """Ask whether to spend ε on votes that are likely to be noise, if there are any and it was not agreed before.
 
     Raises:
         ConfigError: There is no terminal to ask at.
@@ -102,7 +78,7 @@ def check_agreed(foresight: Foresight, *, yes: bool) -> None:
 
 
 def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the short form of the result with `--signal`; the arguments are as for `plan_lines`."""
+    """Yield the lines of the short form of the result with `--signal`."""
     least = "ε" if facts["solved_for"] == "epsilon" else "number of records"
     yield (
         f"the least {least} with which every query has a signal of {facts['signal']:g} times its noise, decided by "

@@ -82,10 +82,10 @@ def _publish(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def write_dataset(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> None:
-    """Write the files of a published folder.
+    """Write the files of a published folder into an empty one.
 
     Args:
-        folder: An empty folder.
+        folder: The folder.
         card: The card, which contains everything except the texts.
         parts: Texts, keyed by the name of their part; a part without texts is left out.
     """
@@ -154,11 +154,7 @@ def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
 
 
 def _terms(chosen: argparse.Namespace, *, public: bool) -> Terms:
-    """Return the terms of publication, all taken from the command's arguments, since a person must decide on them.
-
-    Raises:
-        ConfigError: A licence is missing, or an argument is not in the form that hubs expect.
-    """
+    """Return the terms of publication, all from the command's arguments, since a person must decide on them."""
     _check_license("--license", chosen.license, do="Say under which licence the texts are published: it is not guessed")
     if public:
         do = f"Say under which licence the texts of {PUBLIC_TEXTS} were published, or --without-public-text"

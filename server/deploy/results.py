@@ -72,11 +72,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def run_folder(chosen: argparse.Namespace) -> Path:
-    """Return the run folder named by the command's arguments.
-
-    Raises:
-        ConfigError: The folder is not a run folder.
-    """
+    """Return the run folder named by the command's arguments; raise a ConfigError if it is none."""
     # A sweep's folder has no config.yaml: its own report must not be overwritten.
     run: Path = chosen.run
     if not (run / "config.yaml").is_file():

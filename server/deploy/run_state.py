@@ -118,11 +118,7 @@ def progress(folder: Path) -> Progress:
 def checked_progress(settings: CoordinatorSettings, folder: Path, *, known: bool = True) -> Progress:
     """Return the run's progress. If its process has not begun, ask Flower first: a run that Flower gave up has failed.
 
-    Args:
-        settings: Settings of the coordinator.
-        folder: The run folder.
-        known: Whether a process that Flower does not report may still begin. If it may not, a run that Flower does not
-            report has failed.
+    If `known` is false, so has a run that Flower does not report.
     """
     flower = last_flower_run(settings, folder) if progress(folder).status is RunStatus.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
@@ -136,12 +132,12 @@ def checked_progress(settings: CoordinatorSettings, folder: Path, *, known: bool
 
 
 def run_folders(runs: Path) -> list[Path]:
-    """Return the folders of all runs in the coordinator's folder `runs`, by name."""
+    """Return the folders of all runs, by name."""
     return sorted(path.parent for path in runs.glob("*/config.yaml"))
 
 
 def mark_stopped(runs: Path) -> None:
-    """Mark the runs in the coordinator's folder `runs` whose processes are at work as stopped with the coordinator."""
+    """Mark the runs whose processes are at work as stopped with the coordinator."""
     for folder in run_folders(runs):
         if is_at_work(folder):
             with contextlib.suppress(OSError):  # on a full disk the other runs and the processes still have to end
@@ -167,12 +163,7 @@ def submit(settings: CoordinatorSettings, folder: Path) -> None:
 
 
 def follow_log(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Iterator[str]:
-    """Yield the lines of the run's log until the run ends.
-
-    Args:
-        settings: Settings of the coordinator.
-        folder: The run folder.
-        at: Number of bytes at the start of the log to skip.
+    """Yield the lines of the run's log, without its first `at` bytes, until the run ends.
 
     Raises:
         CaucusError: The run has ended but is not complete.

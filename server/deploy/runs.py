@@ -12,7 +12,7 @@ import secrets
 import shlex
 import shutil
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from server.deploy.run_state import (
     follow_log,
     has_ended,
     last_flower_run,
+    log_start,
     progress,
     submit,
     write_time,
@@ -109,10 +110,8 @@ def register(commands: Commands) -> None:
 def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Settings:
     """Return the checked settings of a run with all enrolled hospitals and their roster.
 
-    Args:
-        settings: Settings of the coordinator.
-        overrides: The operator's overrides; relative paths are relative to the working directory.
-        name: Name of the run; its ID is the name followed by eight random digits.
+    Relative paths in the overrides are relative to the working directory. The run's ID is its name followed by eight
+    random digits.
 
     Raises:
         ConfigError: No hospital is enrolled, the run leaves out enrolled parties, a file of private records is named,
@@ -159,8 +158,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
 
     Raises:
         CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, nobody agreed to votes that
-            are likely to be noise or to many calls of models, or Flower fails. In each of these cases, no folder
-            remains.
+            are likely to be noise or to many calls of models, or Flower fails. No folder remains then.
     """
     folder = _folder(settings, name)
     if folder.exists():
@@ -214,24 +212,16 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     if progress(folder).status is RunStatus.COMPLETE:
         yield f"done: {folder / 'report.html'}"
         return
-    at = yield from resume(settings, folder, wait=chosen.wait)
-    yield from follow_log(settings, folder, at=at)
+    yield from resume(settings, folder, wait=chosen.wait)
+    yield from follow_log(settings, folder, at=log_start(folder))
 
 
-def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
+def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Iterator[str]:
     """Have Flower continue a run that ended before it was complete; yield messages for the operator.
 
-    Args:
-        settings: Settings of the coordinator.
-        folder: The run folder.
-        wait: Whether to continue even if too few hospitals are online.
-
-    Returns:
-        Number of bytes in the run's log before the run is resumed.
-
     Raises:
-        CaucusError: The run is complete, belongs to another process, or has not ended, or too many hospitals are
-            offline.
+        CaucusError: The run is complete, belongs to another process, or has not ended; or too many hospitals are
+            offline, and `wait` is false.
     """
     _check_unfinished(folder)
     # The lock shows whether a process is running; Flower reports a killed one as running for a while.
@@ -241,10 +231,7 @@ def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Genera
     yield from _offline_hospitals(settings, load_settings(folder), wait=wait)
     with alone(folder):
         _stop(settings, folder)
-        log = folder / "run.log"
-        at = log.stat().st_size if log.exists() else 0
         submit(settings, folder)
-    return at
 
 
 def _follow(chosen: argparse.Namespace) -> Iterator[str]:
@@ -293,19 +280,12 @@ def started_run_folder(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def is_steered(folder: Path) -> bool:
-    """Return whether a run folder was created by `caucus-coordinator steer`.
-
-    Such a run involves neither hospitals nor Flower.
-    """
+    """Return whether a run was created by `caucus-coordinator steer`, without hospitals and Flower."""
     return not (folder / FLOWER).exists() and bool(setting(load_settings(folder), "method.census"))
 
 
 def _check_unfinished(folder: Path) -> None:
-    """Raise a CheckpointError if a run is complete, or is not executed by Flower.
-
-    Raises:
-        CheckpointError: The run is complete, or Flower does not execute it.
-    """
+    """Raise a CheckpointError if a run is complete, or is not executed by Flower."""
     if progress(folder).status is RunStatus.COMPLETE:
         raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
     if is_steered(folder):
@@ -323,11 +303,7 @@ def _folder(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bool) -> Iterator[str]:
-    """Yield a sentence that names the offline hospitals, if there are any.
-
-    Raises:
-        CaucusError: Too many hospitals are offline for the run to begin, and `wait` is false.
-    """
+    """Yield a sentence that names the offline hospitals; raise a CaucusError if too few are online to begin now."""
     hospitals = attendance(settings)
     offline = [str(hospital) for hospital in hospitals if not hospital.online]
     if not offline:

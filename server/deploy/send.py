@@ -89,11 +89,7 @@ def _send(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def begin(settings: CoordinatorSettings, run: Path) -> None:
-    """Have Flower start the process that sends a run's texts.
-
-    Args:
-        settings: Settings of the coordinator.
-        run: The run folder.
+    """Have Flower start the process that sends the texts of the run in this folder.
 
     Raises:
         CaucusError: The texts are already being sent, must not be sent to any hospital, or Flower fails.
@@ -112,21 +108,14 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
 
 
 def delivery_state(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
-    """Return which hospitals have a run's texts, and whether the texts are being sent.
-
-    Args:
-        settings: Settings of the coordinator.
-        run: The run folder.
-        problems: List to which a reason is appended if a file cannot be read.
-    """
+    """Return which hospitals have a run's texts; append to `problems` why a file cannot be read."""
     folder = run / SENDING
     state, delivery = _state(settings, folder), SentDocument.last(folder, problems)
-    done = (
-        state.status in GOES_ON or (folder / SentDocument.FILE).exists()
-    )  # `begin` has moved that of a sending before
+    under_way = state.status in GOES_ON
+    failed = not under_way and not (folder / SentDocument.FILE).exists()  # `begin` has moved that of a sending before
     return Sending(
-        under_way=state.status in GOES_ON,
-        problem="" if done else state.reason,
+        under_way=under_way,
+        problem=state.reason if failed else "",
         received=delivery.received if delivery else {},
         missing=delivery.missing if delivery else {},
     )
@@ -140,9 +129,8 @@ def unsendable(run: Path) -> CaucusError | None:
     problems: list[str] = []
     privacy = Privacy.read(run, problems)
     if privacy is None or lacks_guarantee(privacy):
-        got = next(
-            iter(problems), "one whose texts can show private records to the other hospitals (epsilon is infinite)"
-        )
+        unprotected = "one whose texts can show private records to the other hospitals (epsilon is infinite)"
+        got = problems[0] if problems else unprotected
         return ConfigError("run", expected="one with a guarantee", got=got, where=run)
     if is_steered(run) or privacy.earlier or not privacy.spent.queries_asked:
         return ConfigError("run", expected="one that hospitals answered", got="one that asked none", where=run)

@@ -36,14 +36,7 @@ superlink_port: {superlink_port}  # on loopback: only users of this machine can 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings:
-    """Content of `coordinator.yaml`.
-
-    Attributes:
-        folder: Folder that contains the file.
-        address: host:port that the hospitals connect to.
-        listen: Address that the front door listens on.
-        superlink_port: Port of SuperLink, on loopback.
-    """
+    """Content of `coordinator.yaml`, whose settings `YAML` explains, and the folder that contains the file."""
 
     folder: Path
     address: str

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from common.system.certificates import days_left, validity_in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
 from server.deploy.authority import ending_soon
-from server.deploy.enrolment import attendance, hospitals_without_attendance, reported_versions
+from server.deploy.enrolment import attendance, reported_versions
 from server.deploy.run_state import checked_progress, progress
 from server.deploy.settings import CoordinatorSettings
 
@@ -32,24 +32,27 @@ def register(commands: Commands) -> None:
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     served, reported = settings.is_served, reported_versions(settings)
-    hospitals = attendance(settings) if served else hospitals_without_attendance(settings)
+    hospitals = attendance(settings, known=served)
     folders = (folder for folder in sorted((settings.folder / "runs").iterdir()) if folder.is_dir())
     runs = [checked_progress(settings, folder) if served else progress(folder) for folder in folders]
     if chosen.json:
+        parties = []
+        for number, hospital in enumerate(hospitals):
+            version = reported.get(hospital.party.name)
+            parties.append(
+                {
+                    "number": number,
+                    "name": hospital.party.name,
+                    "node": _NODE[hospital.online],
+                    "since": hospital.since,
+                    "version": version.to_json() if version else None,
+                }
+            )
         facts = {
             "address": settings.address,
             "served": served,
             "certificate_days": {name: days_left(settings.folder / name) for name in ("server.crt", "ca.crt")},
-            "parties": [
-                {
-                    "number": hospital.number,
-                    "name": hospital.name,
-                    "node": _NODE[hospital.online],
-                    "since": hospital.since,
-                    "version": reported[hospital.name].to_json() if hospital.name in reported else None,
-                }
-                for hospital in hospitals
-            ],
+            "parties": parties,
             "runs": [asdict(run) for run in runs],
         }
         yield as_json(facts)
@@ -60,7 +63,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"front door: {settings.address}; its certificate {validity}"
     yield from ending_soon(settings.folder)
     for hospital in hospitals:
-        yield f"{hospital}; {reported.get(hospital.name, 'its version is told in its first run')}"
+        yield f"{hospital}; {reported.get(hospital.party.name, 'its version is told in its first run')}"
     for run in runs:
         yield f"run {run.name}: {run}"
         yield from (f"  poor: {weakness}" for weakness in run.weaknesses)

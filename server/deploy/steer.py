@@ -76,12 +76,9 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
-    """Return the settings of a run that uses another run's census.
+    """Return the settings of a run in `folder` that uses the census of a finished run.
 
-    Args:
-        run: Folder of the finished run.
-        overrides: The operator's overrides; relative paths are relative to the working directory.
-        folder: Folder of the new run.
+    Relative paths in the overrides are relative to the working directory.
 
     Raises:
         ConfigError: The finished run has no census, or an override would change the query.
@@ -112,15 +109,15 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
 
 
 class Nobody:
-    """The network of a run that queries no party (a `server.federation.network.Network`)."""
+    """The network of a run that queries no party (a `server.federation.network.Network`): nothing is sent."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
-        """Raise an InternalError, as a run without queries has nothing to send."""
-        del computing
-        raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
+        """Raise an InternalError."""
+        del parcel, computing
+        raise InternalError("a run without queries", expected="nothing to send", got=f"a parcel to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:
-        """Raise an InternalError, as a run without queries has nothing to send."""
+        """Raise an InternalError."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 

@@ -72,11 +72,9 @@ class Parties:
             The replies, keyed by party.
 
         Raises:
-            AwaitingError: Fewer than `needed` parties sent such a reply, because other parties have yet to approve the
-                plan.
-            RejectedError: Fewer than `needed` parties sent such a reply, and another party refused permanently.
-            DropoutError: Fewer than `needed` parties sent such a reply; the error contains the reasons of the other
-                parties.
+            AwaitingError: There are fewer such replies, because other parties have yet to approve the plan.
+            RejectedError: There are fewer such replies, and another party refused permanently.
+            DropoutError: There are fewer such replies; the error contains the reasons of the other parties.
         """
         parcel = wire.pack(self._envelope(0, request, index=index))
         replies = self._network.join(parcel, self._plan.parties, computing=self._computing(request, index))
@@ -102,17 +100,11 @@ class Parties:
         self.exchange(requests, m.Closed, needed=0, index=0)
 
     def _computing(self, request: m.Request, index: int) -> float:
-        """Return the seconds until a hospital replies, by the public schedule; 0 if it replies at once."""
         return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
         return m.Envelope(
-            run=self._run,
-            party=party,
-            plan_digest=self._plan_digest,
-            index=index,
-            attempt=self.attempt,
-            body=body,
+            run=self._run, party=party, plan_digest=self._plan_digest, index=index, attempt=self.attempt, body=body
         )
 
     def _read(

@@ -29,28 +29,20 @@ GRACE_SECONDS = 5.0
 
 
 class Network(Protocol):
-    """Transport that sends parcels to the parties and returns their replies."""
+    """Transport that sends parcels to the parties and returns the replies that arrived in time, keyed by party.
+
+    `computing` is the time, in seconds, until a hospital replies by its schedule; it is added to the timeout.
+    """
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Send one parcel to every node, wait for up to `parties` replies, and return the replies keyed by party.
-
-        Args:
-            parcel: The parcel, which is the same for all.
-            parties: Number of nodes to wait for.
-            computing: Seconds until a hospital replies, as in `exchange`.
-        """
+        """Wait for this number of nodes, send the parcel to every node, and return the replies."""
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Send each party its parcel, and return the replies that arrived in time, keyed by party.
-
-        Args:
-            parcels: Parcels, keyed by party.
-            computing: Seconds until a hospital replies by its schedule, added to the timeout.
-        """
+        """Send each party its parcel, and return the replies."""
 
 
 class FlowerNetwork:
-    """The `Network` over Flower's Grid.
+    """The `Network` over Flower's Grid; a simulation ignores `computing`.
 
     Args:
         grid: Flower's Grid.
@@ -78,7 +70,7 @@ class FlowerNetwork:
         return {party for party, node in self._nodes.items() if node in nodes}
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Send one parcel to every node, as `Network.join` describes; a simulation ignores `computing`."""
+        """Wait for this number of nodes, send the parcel to every node, and return the replies."""
         deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
@@ -104,7 +96,7 @@ class FlowerNetwork:
         return joined
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Exchange parcels, as `Network.exchange` describes; a simulation ignores `computing`."""
+        """Send each party its parcel, and return the replies."""
         party_of = {self._nodes[party]: party for party in parcels}
         to = {self._nodes[party]: parcel for party, parcel in parcels.items()}
         replies = self._send(to, self._patience(computing))

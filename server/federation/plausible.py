@@ -77,7 +77,7 @@ class Honest:
 def check_sum(
     query: Query, values: NDArray[np.int64], *, plan: Plan, index: int, survivors: frozenset[PartyId]
 ) -> None:
-    """Raise `ProtocolError` if honest parties cannot have sent the sum.
+    """Check that honest parties can have sent a sum.
 
     Args:
         query: The query.

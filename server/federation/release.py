@@ -19,14 +19,7 @@ OFFLINE = "is offline"
 def send(
     network: FlowerNetwork, texts: bytes, parties: AbstractSet[PartyId], *, run: str, plan_digest: bytes
 ) -> dict[PartyId, str]:
-    """Send the texts to each party that is connected.
-
-    Args:
-        network: Transport of the parcels, with the parties' nodes.
-        texts: The content of the run's `synthetic.jsonl`.
-        parties: The parties.
-        run: ID of the run.
-        plan_digest: Digest of its plan.
+    """Send the content of the run's `synthetic.jsonl` to each of these parties that is connected.
 
     Returns:
         A clause for each party that states why the party does not have the texts; empty if it has them.

@@ -54,11 +54,6 @@ def write_bundle(folder: Path, version: str) -> str:
     folder.mkdir(exist_ok=True)
     for name, content in BUNDLE.items():
         write_atomic(folder / name, content.replace("{version}", version).encode())
-    return bundle_hash(folder)
-
-
-def bundle_hash(folder: Path) -> str:
-    """Return the SHA-256 of the bundle that Flower builds from these sources."""
     with tempfile.TemporaryDirectory() as built:
         home = Path(built)
         _run([program("flwr"), "build", "--app", str(folder)], child_environment(home), home)
@@ -67,13 +62,9 @@ def bundle_hash(folder: Path) -> str:
 
 
 def write_connection(folder: Path, superlink: str) -> None:
-    """Generate SuperLink's token, and store it with SuperLink's address where Flower's commands look for both.
+    """Generate SuperLink's token, and store it in the coordinator's folder, where Flower's commands look for it.
 
-    Flower treats this token like the token of a login, and sends it with each request.
-
-    Args:
-        folder: The coordinator's folder.
-        superlink: host:port of SuperLink.
+    They treat it like the token of a login, and send it with each request to SuperLink at host:port.
     """
     (folder / "flwr").mkdir(exist_ok=True, mode=0o700)
     connection = (
@@ -92,11 +83,7 @@ def write_connection(folder: Path, superlink: str) -> None:
 
 
 def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
-    """Run one of Flower's commands and return its JSON output.
-
-    Raises:
-        CaucusError: The command failed; the error contains the command's message.
-    """
+    """Run one of Flower's commands and return its JSON output; raise a CaucusError with its message if it fails."""
     output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], child_environment(folder), folder)
     try:
         answer: dict[str, Any] = json.loads(output[output.index("{") :])

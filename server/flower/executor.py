@@ -20,7 +20,7 @@ from flwr.supercore.constant import TaskType
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
-from common.system.log_lines import LOG_FORMAT
+from common.system.log_lines import begin_log
 from common.system.processes import ends_with, program
 
 log = logging.getLogger("caucus.executor")
@@ -32,10 +32,7 @@ _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 def serve_apps(superlink: str, authority: Path, secret: bytes) -> None:
     """Start a process for every ServerApp that waits for one, until this process is stopped.
 
-    Args:
-        superlink: host:port of SuperLink.
-        authority: Certificate of the authority that signed SuperLink's certificate.
-        secret: Shared secret by which SuperLink authenticates this process.
+    The authority has signed the certificate of SuperLink, which authenticates this process by the shared secret.
     """
     client = RuntimeHttpClient.from_server_address(
         server_address=superlink,
@@ -81,14 +78,12 @@ def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[byte
         os.close(file)
 
 
-def main() -> int:
+def main() -> None:
     """Serve until a signal to stop arrives."""
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    begin_log()
     superlink, authority, secret = sys.argv[1:]
     serve_apps(superlink, Path(authority), Path(secret).read_bytes())
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

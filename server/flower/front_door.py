@@ -19,7 +19,7 @@ import uvicorn
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from common.system.log_lines import LOG_FORMAT
+from common.system.log_lines import begin_log
 
 log = logging.getLogger("caucus.front_door")
 
@@ -51,29 +51,13 @@ SIGNED_AT = b"flwr-timestamp"
 """Header with the time that a node signed. Flower accepts times from 5 s ahead of this machine's clock to 305 s behind
 it."""
 
-_DROPPED = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"transfer-encoding",
-        b"te",
-        b"trailer",
-        b"upgrade",
-        b"host",
-        b"authorization",
-        b"content-length",
-        b"date",
-    }
-)
-"""Headers that are not forwarded: those that concern a single connection, and those that this server writes itself."""
+_OF_ONE_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"}
+_DROPPED = _OF_ONE_CONNECTION | {b"host", b"authorization", b"content-length", b"date"}  # this server writes its own
+"""Headers that are not forwarded."""
 
 
 class FrontDoor:
-    """The ASGI application of the front door.
-
-    Args:
-        client: HTTP client that connects to SuperLink with the guard's token.
-    """
+    """The ASGI application of the front door; its HTTP client connects to SuperLink with the guard's token."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -123,22 +107,21 @@ def _clock(signed: bytes, now: datetime) -> str:
     return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 
-def server(
-    listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str, token: str
-) -> uvicorn.Server:
-    """Return the front door's HTTPS server, ready to run."""
-    context = ssl.create_default_context(cafile=authority)
+def main() -> None:
+    """Serve over HTTPS until the process is told to stop."""
+    begin_log()
+    listen, port, superlink, certificate, key, authority, token_file = sys.argv[1:]
     client = httpx.AsyncClient(
         base_url=f"https://{superlink}",
-        headers={"authorization": f"Bearer {token}"},
-        verify=context,
+        headers={"authorization": f"Bearer {Path(token_file).read_text(encoding='ascii')}"},
+        verify=ssl.create_default_context(cafile=authority),
         timeout=TIMEOUT,
         trust_env=False,
     )
     config = uvicorn.Config(
         FrontDoor(client),
         host=listen,
-        port=port,
+        port=int(port),
         ssl_certfile=certificate,
         ssl_keyfile=key,
         limit_concurrency=BUSIEST,
@@ -151,18 +134,8 @@ def server(
     config.load()
     assert config.ssl is not None
     config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
-    return uvicorn.Server(config)
-
-
-def main() -> int:
-    """Serve until the process is told to stop."""
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    listen, port, superlink, certificate, key, authority, token_file = sys.argv[1:]
-    token = Path(token_file).read_text(encoding="ascii")
-    server(listen, int(port), superlink, certificate=certificate, key=key, authority=authority, token=token).run()
-    return 0
+    uvicorn.Server(config).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

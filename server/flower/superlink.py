@@ -42,11 +42,11 @@ own 5 s, 4 calls failed in the first phase with 30 hospitals on a busy machine, 
 
 
 class Guard:
-    """An ASGI application that forwards permitted requests, and answers 401 to all others.
+    """An ASGI application that forwards requests with the token in `Authorization: Bearer TOKEN`, and rejects others.
 
     Args:
         application: The application of SuperLink, which receives the permitted requests.
-        token: Token that a permitted request contains in its header `Authorization: Bearer TOKEN`.
+        token: The token.
     """
 
     def __init__(self, application: ASGIApp, token: str) -> None:
@@ -71,7 +71,7 @@ def wait_for_database() -> None:
     sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 
 
-def main() -> int:
+def main() -> None:
     """Serve until the process is told to stop."""
     wait_for_database()
     token = Path(sys.argv.pop(1)).read_text(encoding="ascii")
@@ -84,8 +84,7 @@ def main() -> int:
         ssl_keyfile=config.ssl_keyfile,
         ssl_certfile=config.ssl_certfile,
     )
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from common.system.extras import needs
-from common.system.optional import blocked_import
+from common.system.extras import blocked_import, needs
 from server.metrics.fidelity import comparable, sample_rows
 
 LARGEST = 5000

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from common.errors import DataError
-from common.system.optional import blocked_import
+from common.system.extras import blocked_import
 from common.validate import positive
 from server.metrics.fidelity import comparable, sample_rows
 

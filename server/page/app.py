@@ -3,7 +3,7 @@
 Each request reads the coordinator's folder again, as a command does, with the rights of the account that runs the page.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -17,28 +17,48 @@ from starlette.routing import Route
 from common.errors import CaucusError, CheckpointError
 from common.page import app
 from common.page.access import SANDBOXED, Access, Door
+from common.page.render import Pages
+from common.page.words import catalogue
+from common.phrases import group_by_four
 from common.system import processes
 from common.system.certificates import SOON, days_left
 from common.system.enrolment import Invitation, RosterFile
 from server.deploy import run_state
-from server.deploy.enrolment import Attending, attendance, enrolled_parties, reported_versions
+from server.deploy.enrolment import attendance, reported_versions
 from server.deploy.health import fault
 from server.deploy.runs import cancel, resume, start, started_run_folder
 from server.deploy.send import begin
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.failure import EXPECTED, summary
+from server.guarantee.figures import show_delta, show_epsilon
 from server.page.drafts import NOTES, Draft, draft_facts, plan_draft, start_command
-from server.page.render import PAGES
 from server.page.runs import all_runs, one_run, resumable_folder
+from server.report.write import show_duration, show_number
 
 AGAIN = "10"
 """Seconds after which a browser reloads a run's page, if the user has turned this on."""
 
 CERTIFICATES = ("server.crt", "ca.crt")
 
-page = PAGES.page
 _acting = Lock()
 """Lock held while a run is planned, started or sent: Hydra has one state per process, and runs start one at a time."""
+
+
+def number(value: object) -> str:
+    """Return a number as in reports: with narrow spaces, not commas, which mark decimals in German and French."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return show_number(value).replace(",", "\u202f")
+
+
+PAGES = Pages(
+    __package__,
+    tabs=("runs", "hospitals", "plan"),
+    filters={"fours": group_by_four},
+    figures={"delta": show_delta, "duration": show_duration, "epsilon": show_epsilon, "number": number},
+    values={"plan_words": partial(catalogue, "common.plan")},
+)
+page = PAGES.page
 
 
 def coordinator_page(folder: Path, access: Access) -> Door:
@@ -91,12 +111,11 @@ def _report(request: Request, settings: CoordinatorSettings) -> Response:
 
 def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
     """Show the hospitals. Flower takes seconds to answer, so it is queried only while `serve` is running."""
-    parties, served = [entry.party for entry in enrolled_parties(settings)], settings.is_served
+    hospitals, served = attendance(settings, known=False), settings.is_served
     problem = fault(settings.folder) or "" if served else ""
-    attending: Sequence[Attending | None] = [None] * len(parties)
-    if served and parties:
+    if served and hospitals:
         try:
-            attending = attendance(settings)
+            hospitals = attendance(settings)
         except CaucusError as error:
             problem = problem or str(error)
     return page(
@@ -104,12 +123,12 @@ def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
         "hospitals",
         address=settings.address,
         certificates={name: days_left(settings.folder / name) for name in CERTIFICATES},
-        enrolled=list(zip(parties, attending, strict=True)),
+        hospitals=hospitals,
         folder=settings.folder,
         invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
         processes=processes.child_states(settings.folder, LOCKS),
         problem=problem,
-        roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
+        roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if hospitals else "",
         soon=SOON,
         versions=reported_versions(settings),
     )

@@ -33,7 +33,7 @@ def _page(chosen: argparse.Namespace) -> Iterator[str]:
     needs("caucus-coordinator page", "jinja2", "starlette", "uvicorn", extra="coordinator")
     address = address_of(chosen)
     CoordinatorSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
-    from common.page.serve import serve_page
+    from common.page.app import serve_page
     from server.page.app import coordinator_page
 
     yield from serve_page(partial(coordinator_page, chosen.folder), chosen.port, address)

@@ -12,10 +12,12 @@ import yaml
 
 from common.domain import NOT_STATED
 from common.errors import CheckpointError, ConfigError
+from common.system.commands import as_json
 from common.system.files import text_of
-from server.deploy.plan_command import forwards, plan_json, plan_summary
+from server.deploy.plan_command import forwards, plan_summary
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
+from server.documents.codec import strict
 from server.prepare.compose import load_settings
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
@@ -145,7 +147,7 @@ def plan_draft(settings: CoordinatorSettings, draft: Draft) -> Planned:
     return Planned(
         facts=facts,
         warnings=tuple(_warnings(composed)),
-        text=plan_json(facts),
+        text=as_json(strict(facts)),
         commands=(plan, start_command(settings, draft.name or "NAME", overrides)),
     )
 

@@ -40,45 +40,19 @@ CAN_BE_RESUMED = (RunStatus.NEW, RunStatus.AWAITING, RunStatus.FAILED, RunStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
-    """The cost of a run so far, and its limits.
-
-    Attributes:
-        planned: Epsilon of the whole plan; before the plan is written, the epsilon in the settings.
-        spent: Epsilon of the answers so far; None before the plan is written.
-        delta: The delta at which `planned` and `spent` are computed.
-        money: Money spent on remote models; None if no price is known.
-        tokens: Number of tokens of remote models.
-        most_money: Cap on the money; None if there is no cap.
-        most_tokens: Cap on the number of tokens; None if there is no cap.
-        seconds_left: Seconds that the remaining rounds will take if they are like the rounds so far; None if unknown.
-        money_left: Money that the remaining rounds will cost if they are like the rounds so far; None if unknown.
-    """
-
-    planned: float
-    spent: float | None
-    delta: float
-    money: float | None
-    tokens: int
-    most_money: float | None
-    most_tokens: float | None
-    seconds_left: float | None
-    money_left: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """One run.
 
     Attributes:
-        name: The run's name.
+        settings: The run's settings.
         state: The run's state.
-        absent: What each hospital did, if the run failed because too few hospitals took part.
-        advice: Advice for a run that failed because too few hospitals took part.
-        digest: Hex digest of the plan, for hospitals to compare; empty before the plan is written.
-        method: The run's method.
+        absent: If the run failed because too few hospitals took part: what each did, and advice; otherwise empty.
+        privacy: The guarantee and what was spent; None before the plan is written.
         rounds: Total number of rounds; None for a method without rounds.
-        costs: The run's costs so far, and their limits.
+        money: Money spent on remote models; None if no price is known.
+        tokens: Number of tokens of remote models.
+        seconds_left: Seconds that the remaining rounds will take if they are like the rounds so far; None if unknown.
+        money_left: Money that the remaining rounds will cost if they are like the rounds so far; None if unknown.
         log: The last lines of the run's log since it was last started or resumed.
         plots: Plots of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
@@ -86,20 +60,20 @@ class RunView:
         rejected: Whether resuming the run would not help.
         has_report: Whether there is a report.
         can_be_drafted: Whether its settings can be copied to a new draft.
-        sending: The hospitals that have its texts; None if the run is not complete, or if its texts are not sent to
-            hospitals.
+        sending: The hospitals that have its texts; None if its texts are not, or not yet, sent to hospitals.
         actions: The actions among "resume", "cancel" and "send" that are possible now.
         commands: Command lines for these actions, and for those possible only in a terminal.
     """
 
-    name: str
+    settings: Settings
     state: Progress
-    absent: Mapping[str, str]
-    advice: str
-    digest: str
-    method: str
+    absent: Mapping[str, Any]
+    privacy: Privacy | None
     rounds: int | None
-    costs: Costs
+    money: float | None
+    tokens: int
+    seconds_left: float | None
+    money_left: float | None
     log: tuple[str, ...]
     plots: tuple[Markup, ...]
     problems: tuple[str, ...]
@@ -164,15 +138,18 @@ def one_run(settings: CoordinatorSettings, name: str) -> RunView:
     made_by_steer, rejected = is_steered(folder), (folder / REJECTED).exists()
     sending = None if unsendable(folder) else delivery_state(settings, folder, problems)
     actions = () if made_by_steer else tuple(_actions(state, sending, rejected=rejected))
+    planned_rounds = setting(chosen, "method.rounds")
+    seconds_left, money_left = _rest(rounds, (planned_rounds or 0) - len(rounds))
     return RunView(
-        name=folder.name,
+        settings=chosen,
         state=state,
-        absent=absent.get("absent", {}),
-        advice=absent.get("advice", ""),
-        digest=privacy.plan_digest if privacy else "",
-        method=chosen.method.name,
-        rounds=setting(chosen, "method.rounds"),
-        costs=_costs(chosen, account, rounds, privacy),
+        absent=absent,
+        privacy=privacy,
+        rounds=planned_rounds,
+        money=account.cost(),
+        tokens=sum(model.usage.tokens for model in account.paid().values()),
+        seconds_left=seconds_left,
+        money_left=money_left,
         log=last_lines(folder / "run.log", MOST_LINES, at=run_state.log_start(folder)),
         plots=tuple(map(rendered_plot, run_plots.plot_rounds(rounds))),
         problems=tuple(problems),
@@ -205,22 +182,16 @@ def _actions(state: Progress, sending: Sending | None, *, rejected: bool) -> Ite
         yield "send"
 
 
-def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], privacy: Privacy | None) -> Costs:
-    left = (setting(chosen, "method.rounds") or 0) - len(rounds)
-    known = bool(rounds) and left > 0
+def _rest(rounds: Sequence[RoundReport], left: int) -> tuple[float | None, float | None]:
+    """Return the seconds and the money for the rounds that are left; None for what is unknown."""
+    if not rounds or left <= 0:
+        return None, None
     seconds = [sum(report.seconds.values()) for report in rounds if report.seconds]
     paid = [payment.cost for report in rounds for payment in report.paid.values()]
     prices = [cost for cost in paid if cost is not None]
-    return Costs(
-        planned=privacy.planned_epsilon if privacy else chosen.privacy.epsilon,
-        spent=privacy.spent.epsilon if privacy else None,
-        delta=privacy.delta if privacy else chosen.privacy.delta,
-        money=account.cost(),
-        tokens=sum(model.usage.tokens for model in account.paid().values()),
-        most_money=chosen.llm.max_cost,
-        most_tokens=chosen.llm.max_tokens,
-        seconds_left=sum(seconds) / len(seconds) * left if known and seconds else None,
-        money_left=sum(prices) / len(rounds) * left if known and prices and len(prices) == len(paid) else None,
+    return (
+        sum(seconds) / len(seconds) * left if seconds else None,
+        sum(prices) / len(rounds) * left if prices and len(prices) == len(paid) else None,
     )
 
 

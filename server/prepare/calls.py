@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from common.errors import CaucusError
-from common.system.asking import is_agreed
+from common.system.progress import is_agreed
 from server.planning.forecast import forecast
 from server.prepare.automatic import asked_in_chats, built_in, expected_records
 from server.prepare.components import RunComponents

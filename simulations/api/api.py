@@ -33,8 +33,7 @@ from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
 from common.system.log_lines import LOG_FORMAT
-from common.system.progress import Console
-from common.system.warned_once import warned_once
+from common.system.progress import Console, warned_once
 from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary

@@ -17,7 +17,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 
 from common.parcels import HANDLER_RAISED
-from server.flower.in_process import (
+from server.flower.grid import (
     Run,
     become_coordinator,
     message_bytes,

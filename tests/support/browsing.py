@@ -14,7 +14,7 @@ import httpx
 
 from client.page.app import hospital_page
 from common.page.access import FORM_TOKEN, Access
-from common.page.serve import page_server
+from common.page.app import page_server
 
 HOST = "127.0.0.1:8470"
 

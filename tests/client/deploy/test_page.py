@@ -28,7 +28,7 @@ def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
         return page_access, type("Server", (), {"run": staticmethod(interrupted)})
 
     page_access = type("Access", (), {"link": "http://the-link"})
-    monkeypatch.setattr("common.page.serve.page_server", serving)
+    monkeypatch.setattr("common.page.app.page_server", serving)
     assert main(["page", str(made), "--port", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "http://the-link"
 

@@ -200,7 +200,7 @@ def test_what_was_sent_is_gone_after_the_log_out_and_when_the_page_begins_or_end
     assert browser.post("leave").status_code == 200
     assert not list(private.glob(f"{RECEIVED}*"))
     (private / RECEIVED).touch()
-    monkeypatch.setattr("common.page.serve.serve_page", lambda *_: iter([str(list(private.glob(f"{RECEIVED}*")))]))
+    monkeypatch.setattr("common.page.app.serve_page", lambda *_: iter([str(list(private.glob(f"{RECEIVED}*")))]))
     options = dict.fromkeys(OPTIONS)
     shown = _page(argparse.Namespace(folder=browser.folder, port=0, **options))
     assert next(shown) == "[]"

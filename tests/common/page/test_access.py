@@ -121,15 +121,8 @@ def test_each_form_needs_our_origin_our_token_and_our_kind_of_form(opened):
         browser.enter()
         token, path = browser.access.form_token(browser.cookie), f"{browser.access.root}/{name}"
         right = {door.FORM_TOKEN: token}
-        for origin in (
-            None,
-            "null",
-            "",
-            "http://evil.example",
-            f"https://{HOST}",
-            "http://127.0.0.1:1",
-            f"{browser.access.origin}/",
-        ):
+        ours = browser.access.origin
+        for origin in (None, "null", "", "http://evil.example", f"https://{HOST}", "http://127.0.0.1:1", f"{ours}/"):
             assert is_refused(browser.ask("POST", path, headers={"origin": origin}, form=right))
         for wrong in ({}, {door.FORM_TOKEN: ""}, {door.FORM_TOKEN: token[:-1]}, {door.FORM_TOKEN: browser.cookie}):
             assert is_refused(browser.ask("POST", path, form={"decision": "approve", **wrong}))
@@ -238,10 +231,8 @@ def test_a_chosen_language_stays_and_its_form_leads_back_to_the_page(browser):
         both = f"{browser.access.cookie_name}={browser.cookie}; {LANGUAGE}={code}"
         assert said in browser.get(headers={"cookie": both, "accept-language": "en"}).text
     assert "set-cookie" not in browser.post("language", to="xx").headers
-    assert (
-        "Log out"
-        in browser.get(headers={"cookie": f"{browser.access.cookie_name}={browser.cookie}; {LANGUAGE}=x"}).text
-    )
+    unknown = f"{browser.access.cookie_name}={browser.cookie}; {LANGUAGE}=x"
+    assert "Log out" in browser.get(headers={"cookie": unknown}).text
 
 
 @pytest.mark.parametrize(

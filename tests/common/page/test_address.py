@@ -14,7 +14,7 @@ from client.page.app import hospital_page
 from common.errors import ConfigError
 from common.page.access import MOST_TRIES, Access
 from common.page.address import add_page_command, address_of
-from common.page.serve import page_server
+from common.page.app import page_server
 from server.deploy.authority import make_authority, make_certificate
 from tests.support.browsing import Browser
 from tests.support.hospital import operated

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import client.page.render
-import server.page.render
+import server.page.app
 from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred_language, sentences
 
-PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
+PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.app.PAGES}
 CATALOGUES = ("client.approval", "common.plan", "server.guarantee", "server.report")
 """Packages whose sentences stand on a page and on the terminal, too."""
 SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
@@ -46,20 +46,6 @@ BESIDE = ("{#.*?#}|{%.*?%}|{{.*?}}", "<code>.*?</code>|<[^<>]*>", "Caucus|UTC")
 """What a template has beside sentences: the template's own marks, tags, and words that no language translates."""
 MARKS = re.compile(r"{{.*?}}|{%.*?%}")
 """What Jinja fills in, and the facts by which it chooses among wordings."""
-CHOSEN = (
-    "asks.",
-    "questions.",
-    "guess.",
-    "card.",
-    "shared.",
-    "statement.",
-    "tests",
-    "unseen.",
-    "columns.",
-    "parts.",
-    "verdict.",
-)
-"""Groups of which a fact, a page or another sentence chooses one."""
 SAID = re.compile(r'(?:aria-label|title|placeholder|alt|data-\w+)="(?!{{)')
 """An attribute that is read to somebody and does not come from the files."""
 

@@ -24,13 +24,10 @@ def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):
     assert holder(tmp_path, "service") is None
     process = holding("service")
     assert holder(tmp_path, "service") == process.pid
-    message = (
-        f"service of this folder; expected none that runs; got process {process.pid}; at {tmp_path}. "
-        "First end it: caucus-party stop h"
-    )
     with pytest.raises(ConfigError) as refused, hold_locks(tmp_path, ["service"], stop="caucus-party stop h"):
         pass
-    assert str(refused.value) == message
+    assert (refused.value.got, refused.value.where) == (f"process {process.pid}", tmp_path)
+    assert "caucus-party stop h" in refused.value.do
 
 
 def test_halves_do_not_conflict_and_the_whole_conflicts_with_each(holding, tmp_path):

@@ -7,25 +7,14 @@ import pytest
 
 from common.errors import ConfigError
 from server.deploy.authority import VALID, check_certificate, ending_soon, make_authority, make_certificate
+from tests.support.handshakes import handshake
 
 NOW = datetime.now(UTC)
 
 
-def handshake(folder, trusted, host="localhost"):
-    """Both sides of TLS in memory, with no socket."""
-    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server_context.load_cert_chain(folder / "server.crt", folder / "server.key")
-    client_context = ssl.create_default_context(cafile=trusted / "ca.crt")
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
-    server = server_context.wrap_bio(to_server, to_client, server_side=True)
-    for _ in range(5):
-        for side in (client, server):
-            try:
-                side.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-    return client.version()
+def greeting(folder, trusted, host="localhost"):
+    trusting = ssl.create_default_context(cafile=trusted / "ca.crt")
+    return handshake(folder / "server.crt", folder / "server.key", trusting, host)
 
 
 @pytest.fixture
@@ -37,21 +26,21 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "caucus.example.org"])
 def test_the_right_certificate_is_accepted(host, folder):
-    assert handshake(folder, folder, host) == "TLSv1.3"
+    assert greeting(folder, folder, host) == "TLSv1.3"
     check_certificate(folder)
     assert all((folder / name).stat().st_mode & 0o077 == 0 for name in ("ca.key", "server.key"))
 
 
 def test_another_host_is_refused(folder):
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-        handshake(folder, folder, "other.example.org")
+        greeting(folder, folder, "other.example.org")
 
 
 def test_another_authority_is_refused(folder, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     make_authority(other)
     with pytest.raises(ssl.SSLCertVerificationError, match="verify failed"):
-        handshake(folder, other)
+        greeting(folder, other)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +49,7 @@ def test_another_authority_is_refused(folder, tmp_path_factory):
 def test_a_certificate_of_another_time_is_refused_on_both_sides(made, message, folder):
     make_certificate(folder, "localhost", now=made)
     with pytest.raises(ssl.SSLCertVerificationError, match=message):
-        handshake(folder, folder)
+        greeting(folder, folder)
     with pytest.raises(ConfigError, match=r"^server's certificate"):
         check_certificate(folder)
 

@@ -152,12 +152,6 @@ def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_ne
     assert all(fact in lines[-1] for fact in ("broad", "crossing; at llm.use"))
 
 
-def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_error(capsys):
-    for wrong in ("privacy.epsilon=-1", "no.such=1"):
-        assert main(["check", wrong]) == 2
-    assert "privacy.epsilon;" in capsys.readouterr().err
-
-
 def test_without_a_task_the_rest_is_told_all_the_same(capsys, monkeypatch):
     specs = {"tensorboard": None}
     monkeypatch.setattr("common.system.extras.find_spec", lambda name: specs.get(name, True))

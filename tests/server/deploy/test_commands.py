@@ -64,11 +64,7 @@ def test_init_leaves_closed_secrets_and_an_invitation_and_never_overwrites(folde
     assert invitation["address"] == "localhost:9443"
     assert "PRIVATE" not in json.dumps(invitation)
     said(capsys, "init", folder, "--address", "localhost:9443")
-
-
-@pytest.mark.parametrize("address", ["localhost", "localhost:", ":9443", "localhost:x"])
-def test_an_address_without_host_or_port(address, tmp_path, capsys):
-    assert "address;" in said(capsys, "init", tmp_path / "new", "--address", address)
+    assert "address;" in said(capsys, "init", folder.with_name("new"), "--address", "localhost")
 
 
 def test_enrolled_parties_are_numbered_and_on_the_roster(enrolled, tmp_path, capsys):
@@ -233,12 +229,6 @@ def test_each_start_draws_a_token_that_flowers_commands_send(folder):
         assert (folder / name).stat().st_mode & 0o077 == 0
 
 
-def test_a_run_without_hospitals_a_bad_name_and_a_run_that_is_none(folder, capsys):
-    assert "hospitals;" in said(capsys, "run", folder, "first")
-    assert "name of the run;" in said(capsys, "resume", folder, "../x")
-    assert "run;" in said(capsys, "resume", folder, "first")
-
-
 def test_a_folder_that_is_none(tmp_path, capsys):
     for command in ("serve", "status", "renew", "stop"):
         assert "coordinator's folder;" in said(capsys, command, tmp_path)
@@ -248,14 +238,10 @@ def test_a_folder_that_is_none(tmp_path, capsys):
     ("content", "facts"),
     [
         ("address: localhost:1\nlisten: 3\n", ["listen;", "FILE:2"]),
-        ("address: localhost:1\nport: 3\n", ["port;", "address, listen, superlink_port", "FILE:2"]),
         ("address: localhost:1\nsuperlink: 3\n", ["superlink;", "FILE:2. ", "superlink_port?"]),
-        ("address: a:1\nlisten: 0.0.0.0\naddress: b:2\n", ["address;", "line 1", "FILE:3"]),
         ("listen: 127.0.0.1\n", ["address;", "FILE"]),
         ("address: localhost:1\nsuperlink_port: null\n", ["superlink_port;", "FILE:2"]),
         ("address: localhost:1\nsuperlink_port: 0\n", ["superlink_port;", "[1, 65535]", "FILE:2"]),
-        ("address: here\n", ["'here'", "FILE:1"]),
-        ("address: [\n", ["coordinator.yaml;", "YAML"]),
         ("", ["address, listen, superlink_port", "FILE"]),
     ],
 )
@@ -291,10 +277,8 @@ def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypat
         assert "WARNING: server.crt " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
-def test_serve_refuses_a_proxy_that_the_models_of_runs_cannot_use(variable, folder, capsys, monkeypatch):
+def test_serve_refuses_a_proxy_that_the_models_of_runs_cannot_use(folder, capsys, monkeypatch):
     monkeypatch.delenv("https_proxy", raising=False)
-    monkeypatch.setenv(variable, "socks5://user:secret@proxy:1080")
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://user:secret@proxy:1080")
     error = said(capsys, "serve", folder)
-    assert f"{variable};" in error
-    assert "secret" not in error
+    assert ("HTTPS_PROXY;" in error, "secret" in error) == (True, False)

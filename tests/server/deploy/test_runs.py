@@ -92,13 +92,8 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
     assert mary.startswith('"St. Mary" is offline since 2026-01-02 11:00:00Z')
     assert luke.startswith('"St. Luke" is online since 2026-01-02 10:00:00Z')
     assert main(["status", str(flower.folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["parties"][0] == {
-        "number": 0,
-        "name": "St. Mary",
-        "node": "offline",
-        "since": "2026-01-02 11:00:00Z",
-        "version": None,
-    }
+    party = {"number": 0, "name": "St. Mary", "node": "offline", "since": "2026-01-02 11:00:00Z", "version": None}
+    assert json.loads(capsys.readouterr().out)["parties"][0] == party
 
 
 def test_status_says_the_version_that_each_hospital_told_last(flower, capsys):
@@ -354,17 +349,14 @@ def test_a_run_that_is_no_run(flower, capsys):
 def test_a_name_that_is_taken_offers_what_there_is_to_do(flower, capsys):
     flower.leaves = {"error.txt": "why"}
     assert start(flower) == 1
-    capsys.readouterr()
-    assert start(flower) == 2
-    error = capsys.readouterr().err
-    assert "name of the run;" in error
-    assert f"caucus-coordinator resume {flower.folder} first" in error
-    flower.leaves = DONE
-    assert again(flower) == 0
-    capsys.readouterr()
-    assert start(flower) == 2
-    error = capsys.readouterr().err
-    assert ("complete" in error, "resume" in error) == (True, False)
+    for resume in (True, False):
+        capsys.readouterr()
+        assert start(flower) == 2
+        error = capsys.readouterr().err
+        assert "name of the run;" in error
+        assert (f"caucus-coordinator resume {flower.folder} first" in error) is resume
+        flower.leaves = DONE
+        assert again(flower) == 0
 
 
 def test_offline_hospitals_are_named_before_anything_begins(flower, capsys):
@@ -391,14 +383,14 @@ def test_relative_paths_are_those_of_the_operator(flower, tmp_path, monkeypatch,
     (tmp_path / "public.txt").write_text("A public text.\nAnother public text.\n")
     (tmp_path / "test.csv").write_text("text,label\na,flu\nb,cold\n")
     (tmp_path / "model").mkdir()
-    more = ("evaluation.checkpoint=model", "embedding_cache=vectors.db", "task.test=test.csv")
-    labels = ("task=csv", "task.labels={flu: influenza, cold: a common cold}")
-    assert start(flower, *labels, "task.public_text=public.txt", *more) == 0
+    paths = {"task": {"public_text": "public.txt", "test": "test.csv"}, "evaluation": {"checkpoint": "model"}}
+    given = [f"{group}.{name}={path}" for group, named in paths.items() for name, path in named.items()]
+    assert start(flower, "task=csv", "task.labels={flu: influenza, cold: a common cold}", *given) == 0
     config = yaml.safe_load(read(flower, "config.yaml"))
-    assert config["task"]["public_text"] == str(tmp_path / "public.txt")
-    assert config["task"]["test"] == str(tmp_path / "test.csv")
-    assert config["evaluation"]["checkpoint"] == str(tmp_path / "model")
-    assert config["embedding_cache"] == str(tmp_path / "vectors.db")
+    for group, named in paths.items():
+        assert {name: config[group][name] for name in named} == {
+            name: str(tmp_path / path) for name, path in named.items()
+        }
 
 
 def test_a_run_keeps_the_number_that_was_chosen_for_auto(flower):
@@ -408,22 +400,8 @@ def test_a_run_keeps_the_number_that_was_chosen_for_auto(flower):
 
 NAMES = ["../x", "n" * 101, "a\nb", "taken"]
 WRONG = [
-    "no.such=1",
-    "method=none",
-    "+privacy.epsilom=1",
-    "federation.timeout=null",
-    "federation.parties=abc",
-    "federation.parties=5",
-    "task.train=notes.csv task=csv",
-    "method.rounds=2.5",
-    "method.rounds=many",
-    "federation.expected_records=0",
-    "method.weighting=3",
-    "purpose=2026",
-    "evaluation.metrics=privacy",
-    "llm.models=3",
-    "llm.max_cost=much",
-    "task.public_text=absent.txt task=csv",
+    *("no.such=1", "method=none", "+privacy.epsilom=1", "federation.timeout=null", "federation.parties=5"),
+    *("task.train=notes.csv task=csv", "method.rounds=2.5", "llm.models=3", "task.public_text=absent.txt task=csv"),
 ]
 EARLY = [([name], "name of the run") for name in NAMES]
 EARLY += [(["first", *words.split()], words.partition("=")[0].lstrip("+")) for words in WRONG]

@@ -7,7 +7,6 @@ import pytest
 from common.errors import CheckpointError
 from common.queries.closed_set import digest
 from common.queries.votes import Votes, VotesSpec
-from common.system.files import write_atomic
 from server.federation.checkpoint import Checkpoint
 
 
@@ -54,14 +53,6 @@ def test_an_answer_comes_back_beside_its_query(tmp_path):
     checkpoint.commit(0, np.array([-5, 2**40], dtype=np.int64))
     assert Checkpoint(tmp_path).answer(0).tolist() == [-5, 2**40]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answer-000.npy", "query-000.npz"]
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    write_atomic(tmp_path / "f", b"old")
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        write_atomic(tmp_path / "f", b"new")
-    assert (tmp_path / "f").read_bytes() == b"old"
 
 
 def test_a_damaged_state_is_named(tmp_path):

@@ -11,7 +11,7 @@ from common import wire
 from common.errors import DropoutError, ProtocolError
 from server.federation import network
 from server.federation.network import FlowerNetwork
-from server.flower.in_process import become_coordinator, set_id
+from server.flower.grid import become_coordinator, set_id
 
 PARCEL = m.Parcel(b"a request")
 

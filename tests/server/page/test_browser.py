@@ -3,7 +3,6 @@
 The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downloaded.
 """
 
-import json
 import shutil
 import urllib.parse
 
@@ -15,7 +14,7 @@ from server.page.app import coordinator_page
 from server.report.write import write_report
 from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
-from tests.support.documents import round_json, write_run
+from tests.support.documents import write_run
 from tests.support.flower import under_way
 
 pytestmark = MARKS
@@ -109,15 +108,6 @@ def test_a_report_runs_its_own_script_and_can_reach_nothing(visit):
     assert not page.asked or all(urllib.parse.urlsplit(url).hostname == "127.0.0.1" for url in page.asked)
 
 
-def test_who_logs_out_needs_a_new_link(visit):
-    page = visit()
-    page.get_by_role("button", name="Log out").press("Enter")
-    page.wait_for_url("**/leave")
-    assert page.get_by_role("heading").inner_text() == "You have logged out"
-    assert page.context.cookies() == []
-    assert page.goto(page.root).status == 403
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_accessibility_check_passes_on_every_page(visit, monkeypatch, scheme):
     page = visit(color_scheme=scheme)
@@ -149,16 +139,3 @@ def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")
     assert width(page) <= pixels
-
-
-def test_a_run_s_page_loads_itself_when_a_person_wants_it_and_without_scripts(visit, coordinator, monkeypatch):
-    monkeypatch.setattr("server.page.app.AGAIN", "1")
-    with (coordinator.folder / "runs" / "first" / "rounds.jsonl").open("a") as rounds:
-        rounds.write(json.dumps(round_json(3, epsilon=3.0)) + "\n")  # the first that makes a plot
-    page = visit(java_script_enabled=False)
-    page.goto(f"{page.root}run?name=first")
-    assert page.locator("svg .line").count() > 0
-    page.get_by_role("link", name="Load it every 1 seconds").click()
-    page.asked.clear()
-    page.wait_for_timeout(2500)
-    assert any("follow=yes" in url for url in page.asked)

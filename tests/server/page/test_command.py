@@ -25,20 +25,6 @@ def test_without_a_package_it_says_what_to_install(flower, capsys, monkeypatch):
     assert "In the folder of the source: make coordinator" in said(capsys, flower.folder)
 
 
-def test_ctrl_c_ends_it_in_good_order(flower, capsys, monkeypatch):
-    def interrupted(sockets):
-        raise KeyboardInterrupt
-
-    def serving(application, host, address):
-        assert address is None
-        assert application.args == (flower.folder,)
-        return type("Access", (), {"link": "the link"}), type("Server", (), {"run": staticmethod(interrupted)})
-
-    monkeypatch.setattr("common.page.serve.page_server", serving)
-    assert main(["page", str(flower.folder), "--port", "0"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["the link", "the page is closed"]
-
-
 def test_a_real_server_opens_the_page_on_loopback_alone(flower):
     with served(flower.folder, "server.command") as link, httpx.Client(trust_env=False, timeout=30) as client:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/enter/[\w-]{43}", link)

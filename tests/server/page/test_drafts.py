@@ -10,14 +10,15 @@ import yaml
 
 from server.command import main
 from server.page import app, drafts
+from server.page.app import PAGES
 from server.page.drafts import MADE, NOTES, SETTINGS, Draft
-from server.page.render import PAGES
 from server.prepare.compose import compose_settings
 from tests.support.browsing import forms
 
 SAY = PAGES.say.plan
 SMALL = {"method": "fusegen", "more": "secagg=none"}
 TEXTS = ["a trial", 'a "b" \\', "\\", 'c\\"', "it's, x=1 {a: b} [c]", "true", "2026", "null"]
+TEXTS += ["${oc.env:HOME}", "a ${privacy.epsilon} b", r"\${x}", r"\\${x}", "$5 and {no}"]  # they fill in nothing
 
 
 @pytest.fixture
@@ -44,12 +45,9 @@ def commands(text):
     return [shlex.split(line) for line in lines]
 
 
-def test_each_method_of_a_coordinator_can_be_chosen():
+def test_methods_of_a_coordinator_and_fields_have_a_note():
     assert {"wasp", "census", "aug_pe_plus"} < set(MADE)
     assert not {"only_private", "private_exemplars"} & set(MADE)
-
-
-def test_each_method_and_field_has_a_note():
     assert NOTES["methods"].keys() == set(MADE)
     assert NOTES["fields"].keys() == SETTINGS.keys() - {"method"}
 
@@ -69,8 +67,8 @@ def test_figures_are_those_of_the_plan_and_nothing_is_loaded(browser, monkeypatc
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_reach_the_run_as_they_were_typed(text):
-    draft = Draft.of({"purpose": text})
-    assert compose_settings(draft.overrides(), "server").purpose == text
+    (override,) = Draft.of({"purpose": text}).overrides()
+    assert compose_settings([override], "server").purpose == text
 
 
 def test_empty_fields_keep_their_defaults_and_others_become_overrides():
@@ -118,11 +116,7 @@ def test_the_page_has_what_plan_says_and_the_commands_that_say_it(browser, flowe
     assert json.dumps(query["signal"]["ratio"]) in text
     assert run == ["caucus-coordinator", "run", str(flower.folder), "NAME", *plan[5:]]
     start, draft = forms(response.text)
-    assert {name: value for name, value in start.items() if value} == {
-        **form,
-        "purpose": "a trial",
-        "form_token": draft["form_token"],
-    }
+    assert {name: value for name, value in start.items() if value} == form | {"form_token": draft["form_token"]}
 
 
 def test_a_plan_without_an_estimate_or_a_question_says_so(browser, unplanned):
@@ -139,18 +133,11 @@ def test_a_plan_without_an_estimate_or_a_question_says_so(browser, unplanned):
 @pytest.mark.parametrize(
     ("form", "wrong"),
     [
-        ({"more": "'task.labels={a"}, "other settings; expected words as in a shell"),
-        (
-            {"more": "loose words"},
-            "other settings; expected NAME=VALUE in each word; got 'loose'. Quote each NAME=VALUE",
-        ),
-        ({"more": "no.such=1"}, "no.such; got an unknown setting"),
-        ({"more": "a={"}, "a={"),
-        ({"epsilon": "four"}, "privacy.epsilon; expected a number"),
-        ({"epsilon": "1,2"}, "privacy.epsilon; expected one value"),
-        ({"method": "none"}, "method; expected one of aug_pe"),
-        ({"rounds": "2.5"}, "method.rounds; expected a whole number"),
-        ({"more": "federation.parties=5"}, "federation.parties; expected 2, one for each enrolled hospital"),
+        ({"more": "'task.labels={a"}, "other settings;"),
+        ({"more": "loose words"}, "got 'loose'."),
+        ({"more": "no.such=1"}, "no.such;"),
+        ({"epsilon": "1,2"}, "privacy.epsilon;"),
+        ({"more": "federation.parties=5"}, "federation.parties; expected 2"),
     ],
 )
 def test_a_wrong_draft_is_told_in_one_line_and_can_be_mended(form, wrong, browser):
@@ -162,18 +149,6 @@ def test_a_wrong_draft_is_told_in_one_line_and_can_be_mended(form, wrong, browse
     (value,) = form.values()
     assert value in text
     assert 'action="start"' not in text
-
-
-@pytest.mark.parametrize("words", ["${oc.env:HOME}", "a ${privacy.epsilon} b", r"\${x}", r"\\${x}", "$5 and {no}"])
-def test_words_are_taken_as_they_are_typed_and_fill_in_nothing(words):
-    (override,) = Draft.of({"purpose": words}).overrides()
-    assert compose_settings([override], "server").purpose == words
-
-
-def test_with_nobody_enrolled_the_page_says_who_comes_first(browser, flower):
-    for name in ("St. Mary", "St. Luke"):
-        assert main(["remove", "--yes", str(flower.folder), name]) == 0
-    assert "caucus-coordinator enrol" in browser.post("planned", **SMALL).text
 
 
 def test_a_run_is_started_as_the_command_starts_it(browser, flower, unplanned):
@@ -190,16 +165,13 @@ def test_a_run_is_started_as_the_command_starts_it(browser, flower, unplanned):
     assert settings["purpose"] == "it's a trial"
     assert flower.asked.count("run") == 1
     draft = Draft.again(flower.folder / "runs" / "first")
+    filled_in = {name: value for name, value in draft.fields.items() if value}
     assert (draft.name, draft.more) == ("", "secagg=none")
-    assert {name: value for name, value in draft.fields.items() if value} == {
-        "method": "fusegen",
-        "purpose": "it's a trial",
-    }
+    assert filled_in == {"method": "fusegen", "purpose": "it's a trial"}
     assert "it&#39;s a trial" in browser.get("plan?again=first").text
     assert "plan?again=first" in browser.get("run?name=first").text
     again = browser.post("start", **SMALL, name="first")
-    assert again.status_code == 400
-    assert "name of the run;" in again.text
+    assert (again.status_code, "name of the run;" in again.text) == (400, True)
     words[2] = "second"
     assert main(words) == 0
     other = yaml.safe_load((flower.folder / "runs" / "second" / "config.yaml").read_text())
@@ -215,14 +187,6 @@ def test_hospitals_that_are_offline_are_named_and_can_be_waited_for(browser, flo
     response = browser.post("start", **SMALL, name="first", wait="on")
     assert response.status_code == 200
     assert "first --wait method=fusegen" in html.unescape(response.text)
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "x" * 101])
-def test_a_name_that_no_folder_can_have_starts_nothing(name, browser, flower):
-    response = browser.post("start", **SMALL, name=name)
-    assert response.status_code == 400
-    assert "name of the run;" in response.text
-    assert not list((flower.folder / "runs").iterdir())
 
 
 def test_one_plan_is_composed_at_a_time(browser, monkeypatch):

@@ -8,7 +8,7 @@ from common.system.enrolment import RosterFile
 from server.command import main
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.page import app
-from server.page.render import PAGES
+from server.page.app import PAGES
 
 SAY = PAGES.say.hospitals
 
