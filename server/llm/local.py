@@ -132,9 +132,9 @@ class Local:
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._checkpoint.engine == "openvino":
-            settings |= {"engine": f"openvino-genai {importlib.metadata.version('openvino-genai')}"}
+            settings["engine"] = f"openvino-genai {importlib.metadata.version('openvino-genai')}"
         else:
-            settings |= {"dtype": self._dtype}
+            settings["dtype"] = self._dtype
         wording = self._prompts.identity
         if self._completion:
             wording = f"completion {completions.WORDING}"

@@ -21,10 +21,9 @@ from typing import Any
 
 from common.errors import ModelSettingError, ProviderError
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
-from server.llm.remote.chat import Chat, ChatReply
+from server.llm.remote.chat import Chat, ChatReply, estimate, read_reply, with_usage, worst
 from server.llm.remote.mistakes import likely_mistake, url_tried
 from server.llm.remote.retry import Outage, RateLimiter, Retries, UnansweredError, server_message
-from server.llm.remote.tokens import estimate, read_reply, with_usage, worst
 from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
@@ -98,7 +97,7 @@ class Remote:
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Estimate input and output tokens (`server.llm.remote.tokens.estimate`)."""
+        """Estimate input and output tokens (`server.llm.remote.chat.estimate`)."""
         return estimate(self._render(request), request, self._max_tokens)
 
     async def _all(self, job: "PendingCall") -> None:
@@ -126,11 +125,7 @@ class Remote:
                 job.deliver(place, read_reply(completion, prompt, job.requests[place]))
 
     async def _ask(
-        self,
-        client: Any,
-        job: "PendingCall",
-        prompt: tuple[str, str],
-        request: Request,
+        self, client: Any, job: "PendingCall", prompt: tuple[str, str], request: Request
     ) -> ChatReply | None:
         """Send one request until it is answered or lost; return the completion, or None if the job is stopped."""
         expected = sum(estimate(prompt, request, self._max_tokens))
@@ -211,8 +206,8 @@ class Remote:
             do = "resume then, or raise the account's limit; replies so far are kept"
         if self._outage.too_long:
             got += ", and this for two minutes"
-        mistake = "" if self._answered else likely_mistake(settings.base_url, self._chat.endpoint(), error.cause)
-        url = url_tried(error.cause, default=(settings.base_url or "") + self._chat.endpoint())
+        mistake = "" if self._answered else likely_mistake(settings.base_url, self._chat.endpoint, error.cause)
+        url = url_tried(error.cause, default=(settings.base_url or "") + self._chat.endpoint)
         lasts = bool(failure.refused or mistake) or getattr(error.cause, "status_code", None) == _NOT_FOUND
         return (ModelSettingError if lasts else ProviderError)(
             f"the language model {self.name} "
