@@ -1,8 +1,7 @@
 """Prompts for models that continue a text better than they follow instructions: a list of examples, then a beginning.
 
-A small instruct model cannot count, write a JSON list, or understand "unlike these"; in a chat it turns the requested
-texts into letters. After three or four examples, however, it continues the list well. One prompt yields one text, and
-is sampled once for each requested text:
+A small instruct model cannot count, write a JSON list, or understand "unlike these", but after three or four examples
+it continues a list well. One prompt yields one text, and is sampled once for each requested text:
 
     Written by: a nurse.
     Note, about "falls": "He fell."

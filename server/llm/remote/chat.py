@@ -68,6 +68,7 @@ class RemoteSettings:
         """Raise an error for wrong settings or a missing key, before the run accesses private data."""
         not_empty(name=self.name, model=self.model)
         at_least(1, max_tokens=self.max_tokens)
+        at_least(0, retries=self.retries)
         positive(timeout=self.timeout)
         in_range(1, 256, concurrency=self.concurrency)
         if self.base_url is not None:
@@ -125,7 +126,7 @@ def read_reply(completion: ChatReply, prompt: tuple[str, str], request: Request)
         input_tokens=use.read,
         output_tokens=use.output,
         cached_tokens=use.cached,
-        loss=completion.loss or (None if texts else "empty"),
+        loss=completion.loss,
         prompt=whole(prompt),
         raw=completion.text,
     )

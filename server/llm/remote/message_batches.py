@@ -18,7 +18,7 @@ from common.validate import positive
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
 from server.llm.remote.chat import ChatReply, MalformedError, read_reply, with_usage, worst
 from server.llm.remote.provider import Remote
-from server.llm.remote.retry import Retries, UnansweredError
+from server.llm.remote.retry import UnansweredError, ask_with_retries
 from server.llm.spending import Spending, Usage
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ class MessageBatches:
         self.check, self.estimate = one_by_one.check, one_by_one.estimate
         self._chat, self._completion, self._poll = chat, read, poll
         self._render, self._max_tokens, self._clock = settings.prompts.render, settings.max_tokens, settings.clock
-        self._retries = Retries(most=settings.retries, patience=_DAY, clock=settings.clock)
         self._price = settings.token_price()
         self._spending = spending or Spending()
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
@@ -166,8 +165,9 @@ class MessageBatches:
 
     async def _answer(self, ask: Callable[[], Any]) -> Any:
         """Make one call to the service, with the usual retries after temporary failures, and return the answer."""
+        most, clock = self._chat.settings.retries, self._chat.settings.clock
         try:
-            return await self._retries.answer(ask, errors=self._chat.errors)
+            return await ask_with_retries(ask, errors=self._chat.errors, most=most, clock=clock, patience=_DAY)
         except UnansweredError as error:
             raise ProviderError(
                 f"the language model {self.name} takes no batch",

@@ -23,7 +23,7 @@ from common.errors import ModelSettingError, ProviderError
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
 from server.llm.remote.chat import Chat, ChatReply, estimate, read_reply, with_usage, worst
 from server.llm.remote.mistakes import likely_mistake, url_tried
-from server.llm.remote.retry import Outage, RateLimiter, Retries, UnansweredError, server_message
+from server.llm.remote.retry import PATIENCE, Outage, RateLimiter, UnansweredError, ask_with_retries, server_message
 from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
@@ -61,8 +61,6 @@ class Remote:
         self._max_tokens = settings.max_tokens
         self._concurrency = settings.concurrency
         self._clock = settings.clock
-        self._retries = Retries(most=settings.retries, clock=settings.clock)
-        self._check_retries = Retries(most=_CHECK_RETRIES, patience=_CHECK_PATIENCE, clock=settings.clock)
         self._limiter = RateLimiter(
             requests_per_minute=settings.requests_per_minute,
             tokens_per_minute=settings.tokens_per_minute,
@@ -135,8 +133,13 @@ class Remote:
             return await self._chat.complete(client, *prompt, request) if job.stop is None else None
 
         try:
-            completion = await self._retries.answer(
-                once, errors=self._chat.errors, pause=self._limiter.pause, outage=self._outage
+            completion = await ask_with_retries(
+                once,
+                errors=self._chat.errors,
+                most=self._chat.settings.retries,
+                clock=self._clock,
+                pause=self._limiter.pause,
+                outage=self._outage,
             )
         except UnansweredError as error:
             return self._lost(job, error, request)
@@ -160,7 +163,7 @@ class Remote:
         if failure.refused and self._answered:  # the message quotes a prompt: other requests had the parameter too
             failure = replace(failure, kind="failed", refused="")
         error.public = request.may_be_shown
-        if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience or self._outage.too_long:
+        if failure.kind == "hopeless" or (failure.wait or 0) > PATIENCE or self._outage.too_long:
             job.stop = job.stop or self._broken(error)
             return None
         if failure.kind == "filtered":
@@ -174,7 +177,13 @@ class Remote:
     async def _check_model(self) -> None:
         async with self._chat.client() as client:
             try:
-                await self._check_retries.answer(partial(self._look_up, client), errors=self._chat.errors)
+                await ask_with_retries(
+                    partial(self._look_up, client),
+                    errors=self._chat.errors,
+                    most=_CHECK_RETRIES,
+                    clock=self._clock,
+                    patience=_CHECK_PATIENCE,
+                )
             except UnansweredError as error:
                 error.public = True
                 raise self._broken(error) from error.cause

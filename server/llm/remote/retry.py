@@ -22,7 +22,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from common.validate import at_least, positive
+from common.validate import positive
 from server.llm.remote.mistakes import SETTING, message_in, parameter_advice, refused_parameter
 
 log = logging.getLogger("caucus.llm")
@@ -40,6 +40,8 @@ _SERVER, _UNAVAILABLE = 500, 503
 _QUOTE_KEYS = {401, 403}
 _LONGEST_QUOTE = 200
 _MINUTE = 60.0
+PATIENCE = 600.0
+"""Longest wait in seconds that a server may ask a run for."""
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 60.0  # seconds, if the server specifies no time
 _LONGEST_OUTAGE, _FEWEST_FAILURES = 120.0, 3
 _UNITS = (0.001, 1.0, 60.0, 3600.0, 86_400.0)
@@ -155,59 +157,46 @@ class UnansweredError(Exception):
         self.failure, self.cause, self.public = failure, cause, False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retries:
-    """Number and timing of the retries.
+async def ask_with_retries(
+    ask: Callable[[], Awaitable[Answer]],
+    *,
+    errors: tuple[type[Exception], ...],
+    most: int,
+    clock: Clock,
+    patience: float = PATIENCE,
+    pause: Callable[[float], None] | None = None,
+    outage: "Outage | None" = None,
+) -> Answer:
+    """Send a request by `ask` until it is answered, and return the answer.
 
-    Attributes:
-        most: Maximum number of retries of one request.
-        patience: Longest wait in seconds that a server may ask for; if it asks for more, the request is given up.
+    Args:
+        ask: Sends the request once.
+        errors: Exceptions of the SDK.
+        most: Maximum number of retries.
         clock: Source of time.
+        patience: Longest wait in seconds that a server may ask for; if it asks for more, the request is given up.
+        pause: Blocks all requests for as many seconds as the server asks for; without it, only this request waits.
+        outage: Notes the failures of all requests to the server; once it lasts too long, nothing is tried again.
+
+    Raises:
+        UnansweredError: The last failure is not temporary, or there were too many failures.
     """
-
-    most: int
-    patience: float = 600.0
-    clock: Clock
-
-    def __post_init__(self) -> None:
-        at_least(0, retries=self.most)
-
-    async def answer(
-        self,
-        ask: Callable[[], Awaitable[Answer]],
-        *,
-        errors: tuple[type[Exception], ...],
-        pause: Callable[[float], None] | None = None,
-        outage: "Outage | None" = None,
-    ) -> Answer:
-        """Send a request by `ask` until it is answered, and return the answer.
-
-        Args:
-            ask: Sends the request once.
-            errors: Exceptions of the SDK.
-            pause: Blocks all requests for as many seconds as the server asks for; without it, only this request waits.
-            outage: Notes the failures of all requests to the server; once it lasts too long, nothing is tried again.
-
-        Raises:
-            UnansweredError: The last failure is not temporary, or there were too many failures.
-        """
-        for attempt in range(self.most + 1):
-            try:
-                return await ask()
-            except errors as error:
-                failure = failure_of(error, date=self.clock.date())
-                given_up = outage is not None and outage.lasts_too_long(failure)
-                if failure.kind != "again" or attempt == self.most or (failure.wait or 0) > self.patience or given_up:
-                    raise UnansweredError(failure, error) from error
-            if failure.wait is not None and pause is not None:
-                pause(failure.wait)
-            else:
-                await self.clock.sleep(self._backoff(attempt) if failure.wait is None else failure.wait)
-        raise AssertionError
-
-    def _backoff(self, attempt: int) -> float:
-        """Return the wait in seconds before retry `attempt`, from 0: 50 to 100 % of a delay that doubles each time."""
-        return float(min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt)) * (0.5 + self.clock.chance() / 2)
+    for attempt in range(most + 1):
+        try:
+            return await ask()
+        except errors as error:
+            failure = failure_of(error, date=clock.date())
+            given_up = outage is not None and outage.lasts_too_long(failure)
+            if failure.kind != "again" or attempt == most or (failure.wait or 0) > patience or given_up:
+                raise UnansweredError(failure, error) from error
+        if failure.wait is not None and pause is not None:
+            pause(failure.wait)
+        elif failure.wait is not None:
+            await clock.sleep(failure.wait)
+        else:  # 50 to 100 % of a delay that doubles each time
+            backoff = min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt)
+            await clock.sleep(backoff * (0.5 + clock.chance() / 2))
+    raise AssertionError
 
 
 class Outage:
