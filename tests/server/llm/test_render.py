@@ -97,6 +97,7 @@ def test_a_folder_replaces_files_by_name_and_is_refused_without_any(tmp_path):
     assert (system, user.splitlines()[0]) == ("Be a nurse.", "Write 3 messages.")
     dashes = request("contrast", good=("one\n---\ntwo",))
     assert prompts.render(dashes) == render(dashes)
+    assert dashes.good[0] in render(dashes)[1]
     assert prompts.digest != Prompts().digest == Prompts().digest
 
 
