@@ -1,8 +1,7 @@
 """Prompts for models that continue a text better than they follow instructions: a list of examples, then a beginning.
 
-A small instruct model cannot count, write a JSON list, or understand "unlike these"; in a chat it turns the requested
-texts into letters. After three or four examples, however, it continues the list well. One prompt yields one text, and
-is sampled once for each requested text:
+A small instruct model cannot count, write a JSON list, or understand "unlike these", but after three or four examples
+it continues a list well. One prompt yields one text, and is sampled once for each requested text:
 
     Written by: a nurse.
     Note, about "falls": "He fell."
@@ -57,12 +56,7 @@ _CHOICE = 4  # public texts per example, of which those of about the requested l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """The text that a model continues.
-
-    Attributes:
-        prompt: The complete input of the model.
-        longest: Number of words in the longest example; 0 without examples.
-    """
+    """The text that a model continues, and the number of words in its longest example; 0 without examples."""
 
     prompt: str
     longest: int = 0
@@ -93,11 +87,9 @@ class Completion:
         return f"Completion(examples={self.examples}, {unchanged}, temperature={self.temperature})"
 
     def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
-        """Return the prompt for a request; equal arguments give equal prompts.
+        """Return the prompt for a request, without its bad exemplars; equal arguments give equal prompts.
 
-        Args:
-            request: The request; its `bad` exemplars are left out.
-            public: Public texts of the task, for prompts without exemplars.
+        The public texts of the task are shown where the request has no exemplars.
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
@@ -109,12 +101,9 @@ class Completion:
         )
 
     def read(self, completion: str, request: Request, *, whole: bool) -> str | None:
-        """Return the new text, or None if it is a fragment.
+        """Return the new text in what the model wrote, with or without the stop text; None if it is a fragment.
 
-        Args:
-            completion: Text that the model wrote, with or without the stop text.
-            request: The request that it answers.
-            whole: Whether the model ended the text; otherwise the text is cut off after its last complete sentence.
+        If the model did not end the text (`whole`), it is cut off after its last complete sentence.
         """
         text = completion.split(STOP, maxsplit=1)[0].split(_LINE, maxsplit=1)[0]
         if not whole:
@@ -146,7 +135,10 @@ class Completion:
 
 
 def _first_lines(request: Request, examples: Sequence[tuple[str, str]]) -> str:
-    lines = _described(request)
+    wording = request.wording
+    described = [f"Written by: {wording.writer}."] if wording.writer else []
+    described += [f"Manner of writing: {wording.style}."] if wording.style else []
+    lines = [" ".join(described)] if described else []
     if request.before:
         lines.append(f"The text so far: {' '.join(request.before.split())}")
     if marks := request.marks:
@@ -184,18 +176,10 @@ def _without_quotes(text: str) -> str:
     return text.replace(STOP, "'")
 
 
-def _described(request: Request) -> list[str]:
-    """Return a list of the one line that describes the texts, or an empty list."""
-    wording = request.wording
-    parts = [f"Written by: {wording.writer}."] if wording.writer else []
-    parts += [f"Manner of writing: {wording.style}."] if wording.style else []
-    return [" ".join(parts)] if parts else []
-
-
 def _topic(request: Request) -> str:
     """Return the label with its description, and the attribute; empty if the prompt must name neither."""
-    parts = [" and ".join(_named(*label) for label in request.requested)] if request.requested else []
-    return ", ".join([*parts, *([request.attribute] if request.attribute else [])])
+    labels = " and ".join(_named(*label) for label in request.requested)
+    return ", ".join(filter(None, (labels, request.attribute)))
 
 
 def _named(label: str, description: str) -> str:

@@ -99,14 +99,9 @@ class Local:
             device_setting=f"llm.models.{name}.device",
             local_files_only=local_files_only,
         )
-        if not completion and not self._checkpoint.tokenizer.chat_template:
-            raise ConfigError(
-                f"language model {name}",
-                expected="a chat template",
-                got="none",
-                where=self._checkpoint.folder,
-                do="Choose an instruct model, or set completion, as in configs/llm/smollm2.yaml",
-            )
+        if not completion:
+            do = "Choose an instruct model, or set completion, as in configs/llm/smollm2.yaml"
+            self._checkpoint.require_chat_template(f"language model {name}", do=do)
         self._completion = completion
         self._prompts = prompts or our_prompts()
         self._public = tuple(completions.with_topics(public_examples))
@@ -132,9 +127,9 @@ class Local:
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._checkpoint.engine == "openvino":
-            settings |= {"engine": f"openvino-genai {importlib.metadata.version('openvino-genai')}"}
+            settings["engine"] = f"openvino-genai {importlib.metadata.version('openvino-genai')}"
         else:
-            settings |= {"dtype": self._dtype}
+            settings["dtype"] = self._dtype
         wording = self._prompts.identity
         if self._completion:
             wording = f"completion {completions.WORDING}"
@@ -243,12 +238,11 @@ class Local:
                 for output, broken in zip(outputs, cut, strict=True)
             ]
             texts = tuple(text for text in read if text is not None)
-        loss = "truncated" if any(cut) and len(texts) < request.n else None if texts else "empty"
         return Reply(
             texts=texts,
             input_tokens=len(job.ids),
             output_tokens=sum(len(ids) for ids in written),
-            loss=loss,
+            loss="truncated" if any(cut) and len(texts) < request.n else None,
             prompt=self._prompt(request),
             raw=outputs[0],
         )

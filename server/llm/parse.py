@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from server.llm.loose_json import Found, found_values, read_string, read_value
+from server.llm.loose_json import found_values, read_string, read_value
 from server.llm.reasoning import answer_in
 
 NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"
@@ -136,12 +136,9 @@ def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str]:
     if not inside:
         return []
     container, texts = read[max(inside)[1]]
-    return [] if _is_in_an_item(container, text) else texts
-
-
-def _is_in_an_item(container: Found, text: str) -> bool:
     items = list(_ITEM.finditer(text))
-    return len(items) > 1 and items[0].start() < container.start
+    is_in_an_item = len(items) > 1 and items[0].start() < container.start
+    return [] if is_in_an_item else texts
 
 
 def _string_lines(text: str) -> list[str]:

@@ -9,7 +9,7 @@ resumes. Replies from the cache were paid for when they first arrived.
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from common.errors import ConfigError, ProviderError
@@ -35,6 +35,14 @@ class Usage:
     kept: int = 0
     output: int = 0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input=self.input + other.input,
+            cached=self.cached + other.cached,
+            kept=self.kept + other.kept,
+            output=self.output + other.output,
+        )
+
     @property
     def read(self) -> int:
         """Total number of tokens read, including those read from or written to a prompt cache."""
@@ -48,14 +56,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Prices per million tokens, in the common currency of all prices of the run.
+    """Prices per million tokens of `Usage`, in the common currency of all prices of the run, as of a date.
 
-    Attributes:
-        as_of: Date of these prices.
-        input: Price of tokens read.
-        output: Price of tokens written.
-        cached: Price of tokens read from the prompt cache; None if the same as `input`.
-        kept: Price of tokens written to the prompt cache; None if the same as `input`.
+    Without a price of their own, tokens read from or written to the prompt cache cost the same as `input`.
     """
 
     as_of: str
@@ -71,32 +74,22 @@ class Price:
     def of(self, usage: Usage) -> float:
         """Return the cost of this usage."""
         cached = self.input if self.cached is None else self.cached
-        kept_price = self.input if self.kept is None else self.kept
-        money = usage.input * self.input + usage.cached * cached + usage.kept * kept_price + usage.output * self.output
+        kept = self.input if self.kept is None else self.kept
+        money = usage.input * self.input + usage.cached * cached + usage.kept * kept + usage.output * self.output
         return money / _MILLION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """Payments for one model.
-
-    Attributes:
-        replies: Number of replies.
-        usage: Tokens of these replies.
-        cost: Cost in money; None if the price is unknown.
-    """
+    """Payments for one model: for how many replies, their tokens, and the cost; None if the price is unknown."""
 
     replies: int = 0
     usage: Usage = Usage()
     cost: float | None = 0.0
 
     def __add__(self, other: "Paid") -> "Paid":
-        a, b = self.usage, other.usage
-        usage = Usage(
-            input=a.input + b.input, cached=a.cached + b.cached, kept=a.kept + b.kept, output=a.output + b.output
-        )
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Paid(replies=self.replies + other.replies, usage=usage, cost=cost)
+        return Paid(replies=self.replies + other.replies, usage=self.usage + other.usage, cost=cost)
 
     @property
     def payment(self) -> Payment:
@@ -141,12 +134,9 @@ class Spending:
         """
         self.prices[model] = price
         if self.max_cost is not None and price is None:
-            raise ConfigError(
-                "llm.max_cost",
-                expected=f"a known price of every remote model: llm.models.{model}.price",
-                got="none",
-                do="Give the price, or cap tokens by llm.max_tokens",
-            )
+            expected = f"a known price of every remote model: llm.models.{model}.price"
+            do = "Give the price, or cap tokens by llm.max_tokens"
+            raise ConfigError("llm.max_cost", expected=expected, got="none", do=do)
 
     def hold(self, most: Usage, price: Price | None) -> str:
         """Reserve the maximum cost of a request.
@@ -207,11 +197,10 @@ class Spending:
     def _write(self, model: str, paid: Paid) -> None:
         if self._path is None:
             return
-        use = paid.usage
-        line = {"model": model, "input": use.input, "cached": use.cached, "kept": use.kept, "output": use.output}
+        line = {"model": model, **asdict(paid.usage), "cost": paid.cost}
         with self._path.open("a", encoding="utf-8") as file:
             # A killed run may have left the last line incomplete, so a new line is started.
-            file.write(("" if self._whole else "\n") + json.dumps(line | {"cost": paid.cost}) + "\n")
+            file.write(("" if self._whole else "\n") + json.dumps(line) + "\n")
         self._whole = True
 
 

@@ -2,7 +2,7 @@
 
 from server.llm.base import Reply, accepted
 from server.llm.completion import DECLINED, Completion
-from server.llm.remote import tokens
+from server.llm.remote import chat
 from server.tasks import demo_notes
 from tests.support.prompts import render
 
@@ -23,7 +23,7 @@ class Chat:
         pass
 
     def estimate(self, request):
-        return tokens.estimate(render(request), request, 4096)
+        return chat.estimate(render(request), request, 4096)
 
     def prompt(self, request):
         return "".join(render(request))
@@ -56,4 +56,4 @@ class Completing(Chat):
         return Completion().beginning(request, self._public).prompt
 
     def estimate(self, request):
-        return len(self.prompt(request)) // 4, tokens.estimate(render(request), request, 4096)[1]
+        return len(self.prompt(request)) // 4, chat.estimate(render(request), request, 4096)[1]

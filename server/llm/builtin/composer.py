@@ -55,8 +55,7 @@ class TextComposer:
         copying: Whether a text may be a copy of a public one.
         shapes: Number of passages, at the end of `passages`, that serve only as models for a text's structure.
         senses: Senses of the requested labels.
-        focus: Inverse temperature of the cosine similarities.
-        noise: Fraction of words that depend on the preceding word only.
+        focus, noise: As in `BuiltinModel`.
         seed: Seed of the request's random numbers.
     """
 

@@ -22,7 +22,7 @@ class Drafts:
     Args:
         pool: Sentences that the n-gram model is built from.
         boost: Factor by which each word's weight is multiplied.
-        between: Counts of the tokens that occur between each pair of tokens, in all texts that the model has read.
+        between: Counts over all texts that the model has read.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], between: Between) -> None:

@@ -67,8 +67,7 @@ class TextLibrary:
         vectors: (texts, dimensions) float32, unit norm, after the mean of all texts is subtracted.
         whole: `vectors` as integers, with norm `NORM`.
         parts: The sentences of each text.
-        words: The normalised words of each text.
-        times: Number of texts in which each word occurs.
+        words: The normalised words of each text; `times` counts the texts in which each occurs.
         common: Words that occur in too many texts to characterise a label.
         between: Counts of the tokens that occur between each pair of tokens, in all sentences.
         known: The texts in normal form.

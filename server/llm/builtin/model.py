@@ -134,8 +134,7 @@ class BuiltinModel:
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Return the expected numbers of input and output tokens, for the forecast; this model's tokens are free."""
-        fields = (request.good, request.bad, request.source, request.must, (request.description, request.before or ""))
-        read = sum(len(text.split()) for field in fields for text in field)
+        read = sum(len(text.split()) for text in (*request.shown, *request.must, request.description))
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
         if around:
             words = min(request.words or around, around)
@@ -143,8 +142,7 @@ class BuiltinModel:
             words = request.words or _WORDS_OF_A_PHRASE
         else:
             words = (request.words or self._usual_words) * (1.0 if request.blanks else _WRITTEN)
-        written = request.n * words
-        return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
+        return round(read * _TOKENS_PER_WORD), round(request.n * words * _TOKENS_PER_WORD)
 
     @cached_property
     def _words_around(self) -> float:
@@ -217,13 +215,9 @@ class BuiltinModel:
     def _drawn(
         self, near: Vector, passages: NDArray[np.intp], count: int, rng: np.random.Generator
     ) -> NDArray[np.intp]:
-        """Draw passages without replacement, in proportion to exp(focus · nearness), by adding Gumbel noise.
+        """Draw up to `count` of these passages, in proportion to exp(focus · nearness), by adding Gumbel noise.
 
-        Args:
-            near: (texts,) nearness of each passage to the target.
-            passages: (n,) indices of the passages to draw from.
-            count: Number of passages to draw; if there are fewer, all are drawn.
-            rng: The request's own random generator.
+        `near` is the nearness of each text to the target, (texts,); `passages` are indices of texts, (n,).
         """
         near = near[passages]
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
@@ -232,18 +226,8 @@ class BuiltinModel:
         return passages[short[np.argsort(-scores)[:count]]]
 
 
-@lru_cache(maxsize=2)
-def _library(
-    texts: tuple[str, ...],
-    encoder: TextEncoder,
-    share: float,
-    seed: int,
-    name: str,
-    *,
-    headings: tuple[frozenset[str], ...],
-) -> TextLibrary:
-    """Return the `TextLibrary` for these arguments, from a cache, so that models that read all texts share one."""
-    return TextLibrary(texts, encoder, share, seed, name, headings=headings)
+_library = lru_cache(maxsize=2)(TextLibrary)
+"""The texts that a model has read; models that read all texts share one."""
 
 
 def _input_texts(request: Request) -> Iterable[str]:

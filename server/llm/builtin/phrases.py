@@ -55,7 +55,7 @@ class Phrases:
             near: Indices of the passages to characterise.
             others: Indices of the passages to compare them with; may be empty.
             count: Number of phrases requested.
-            temperature: Temperature of the draw among the best phrases; 0 takes the best.
+            temperature: Of the draw among the best phrases; 0 takes the best.
             rng: The request's own random generator.
         """
         counts, rest = self._counted(near), self._counted(others)

@@ -25,8 +25,7 @@ class ModelCheckpoint:
         folder: Its folder, or its GGUF file.
         engine: The engine that computes it.
         device: The device that the engine uses.
-        config: Its configuration, as transformers reads it.
-        tokenizer: Its tokenizer, as transformers reads it.
+        config, tokenizer: As transformers reads them.
     """
 
     folder: Path
@@ -47,7 +46,7 @@ class ModelCheckpoint:
         device_setting: str,
         local_files_only: bool = True,
     ) -> Self:
-        """Find a checkpoint, and read its configuration and tokenizer.
+        """Find a checkpoint, and read its configuration and tokenizer; for the settings see `server.llm.local.Local`.
 
         Args:
             model: Folder, GGUF file, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
@@ -55,7 +54,7 @@ class ModelCheckpoint:
             name: Name of the model in errors about its engine.
             engine: The engine; None chooses OpenVINO for a GGUF file alone, which no other engine reads.
             device: Device as torch names it; None uses the best that the engine can use here.
-            device_setting: Name of the setting for the device.
+            device_setting: Name of the setting for the device, in errors.
             local_files_only: If false, files missing from the cache are downloaded.
 
         Raises:
@@ -69,6 +68,11 @@ class ModelCheckpoint:
             openvino.weights(folder, name=name)
         config, tokenizer = checkpoints.configuration(folder, "causal"), checkpoints.tokenizer(folder)
         return cls(folder=folder, engine=engine, device=device, config=config, tokenizer=tokenizer)
+
+    def require_chat_template(self, what: str, *, do: str) -> None:
+        """Raise `ConfigError` about `what` if the tokenizer has no chat template."""
+        if not self.tokenizer.chat_template:
+            raise ConfigError(what, expected="a chat template", got="none", where=self.folder, do=do)
 
     @property
     def context(self) -> int:

@@ -3,17 +3,16 @@
 It supports GGUF files of only a few architectures (Llama, Qwen). A model of any other architecture must first be
 exported with optimum-intel; ../README.md has an example.
 
-Continuous batching needs no sorting of prompts. The attention keys and values of a prompt's beginning are computed
-once, for all continuations of a job and for later jobs.
+The attention keys and values of a prompt's beginning are computed once, for all continuations of a job and for later
+jobs.
 
 A job's draws depend on its seed. Prompts are split over steps only if more than `LONGEST_PROMPT` tokens wait, so that a
 text hardly depends on the order of the jobs or the number of threads. If earlier jobs left part of a prompt in the
 cache, the last digits of the logits differ. The same jobs in the same order give the same texts.
 
-Single precision is requested, since the default depends on the processor. Nevertheless, processors that multiply 8-bit
-integers (AVX-512 VNNI) produce different texts: on them, OpenVINO also rounds the input of a layer with quantized
-weights to 8 bits. Without this rounding (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0), a model of SmolLM2's shape takes 1.7 to 2
-times as long.
+Single precision is requested, since the default depends on the processor. Processors that multiply 8-bit integers
+(AVX-512 VNNI) produce different texts all the same: OpenVINO rounds the input of quantized layers to 8 bits there.
+Without this rounding (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0), a model of SmolLM2's shape takes 1.7 to 2 times as long.
 """
 
 import sys
@@ -40,11 +39,7 @@ _EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
 
 class OpenVino:
-    """A GGUF file or an exported model, loaded by OpenVINO GenAI.
-
-    Args:
-        folder: The checkpoint: a GGUF file, a folder with one, or a model exported with optimum-intel.
-        name: Name of the model, for error messages.
+    """A GGUF file, alone or in a folder, or a model exported with optimum-intel, loaded by OpenVINO GenAI.
 
     Raises:
         ConfigError: The package is not installed, or the folder has no weights that OpenVINO can read.

@@ -25,15 +25,7 @@ _32 = 0xFFFFFFFF
 
 
 class Transformers:
-    """A causal checkpoint, loaded by transformers.
-
-    Args:
-        folder: The checkpoint.
-        name: Name of the model, for error messages.
-        device: Device to compute on, as torch names it.
-        dtype: Data type of the weights; see `checkpoints.own_dtype`.
-        batch_tokens: Maximum number of tokens in one batch, prompts, continuations and padding included; it bounds the
-            memory.
+    """A causal checkpoint, loaded by transformers; for the settings see `server.llm.local.Local`.
 
     Raises:
         ConfigError: The weights cannot be loaded, or there is no such device.

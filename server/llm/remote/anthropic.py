@@ -43,16 +43,10 @@ def provider(
 ) -> Provider:
     """Build one Claude model from the flat settings in its YAML.
 
-    Args:
-        key_variable: As in `RemoteSettings`.
-        prompt_caching: As in `Messages`.
-        batches: Whether to send each round's requests as Message Batches, at half the price but with a wait of up to a
-            day.
-        poll: Seconds between two requests for the status of a batch.
-        folder: Folder for notes on batches in progress, with which a run that was killed can collect their results.
-        spending: Account of the run.
-        prompts: Wordings of the prompts; None for our own.
-        shared: Further fields of `RemoteSettings`.
+    These are the fields of `RemoteSettings` and `Messages`; `spending` is the account of the run. With `batches`, each
+    round's requests are sent as Message Batches, at half the price but with a wait of up to a day: `poll` is the number
+    of seconds between two requests for a batch's status, and a `folder` keeps notes on batches in progress, with which
+    a run that was killed can collect their results.
 
     Raises:
         ConfigError: A setting is out of range.
@@ -63,7 +57,9 @@ def provider(
     one_by_one = Remote(chat=chat, spending=spending)
     if not batches:
         return one_by_one
-    return MessageBatches(chat=chat, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending)
+    return MessageBatches(
+        chat=chat, read=completion, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +67,12 @@ class Messages:
     """The protocol of the Messages API; see `server.llm.remote.chat.Chat`.
 
     Attributes:
-        settings: Settings of the model.
         prompt_caching: Whether to mark the system prompt, which all requests of a task share, for the provider's cache.
             The mark takes effect only above a minimum length that depends on the model, 1024 tokens or more.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]] = (anthropic.APIError, ValueError)
+    endpoint: ClassVar[str] = "/v1/messages"
 
     settings: RemoteSettings
     prompt_caching: bool
@@ -125,14 +121,6 @@ class Messages:
         answer = await client.messages.create(**body)
         refuse_reported_error(answer)
         return completion(answer)
-
-    def endpoint(self) -> str:
-        """Return what the SDK adds to `base_url`."""
-        return "/v1/messages"
-
-    def completed(self, message: object) -> ChatReply:
-        """Convert one answer from a batch to a completion."""
-        return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means an unknown model. A gateway that lists no models sends another type of error."""

@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from common.address import check_web_address
 from common.errors import ProviderError
 from common.system.network_variables import HTTPX, check_network_variables, key_in
 from common.validate import at_least, in_range, not_empty, positive
-from server.llm.base import Request
+from server.llm.base import Reply, Request
+from server.llm.parse import parse
 from server.llm.remote.retry import Clock
-from server.llm.render import Prompts, our_prompts
+from server.llm.render import Prompts, our_prompts, whole
 from server.llm.spending import Price, Usage
 
+_CHARACTERS_PER_TOKEN = 4.0
+_TOKENS_PER_WORD = 1.4
+_AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 _ERRORS = range(400, 600)
 _MEANT = {
     429: ("rate limit", "too many requests", "resource exhausted", "quota"),
@@ -64,6 +68,7 @@ class RemoteSettings:
         """Raise an error for wrong settings or a missing key, before the run accesses private data."""
         not_empty(name=self.name, model=self.model)
         at_least(1, max_tokens=self.max_tokens)
+        at_least(0, retries=self.retries)
         positive(timeout=self.timeout)
         in_range(1, 256, concurrency=self.concurrency)
         if self.base_url is not None:
@@ -110,17 +115,51 @@ class ChatReply:
     loss: str | None = None
 
 
+def read_reply(completion: ChatReply, prompt: tuple[str, str], request: Request) -> Reply:
+    """Return the reply to a request with this prompt; the texts are parsed from the completion."""
+    refused = completion.loss in ("refused", "filtered")
+    cut = completion.loss == "truncated"
+    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, cut=cut)
+    use = completion.usage
+    return Reply(
+        texts=texts,
+        input_tokens=use.read,
+        output_tokens=use.output,
+        cached_tokens=use.cached,
+        loss=completion.loss,
+        prompt=whole(prompt),
+        raw=completion.text,
+    )
+
+
+def estimate(prompt: tuple[str, str], request: Request, max_tokens: int) -> tuple[int, int]:
+    """Estimate input tokens, one per four characters of the prompt, and output tokens, 1.4 per word."""
+    size = sum(map(len, prompt)) / _CHARACTERS_PER_TOKEN
+    return round(size), min(round(request.expected_words * _TOKENS_PER_WORD), max_tokens)
+
+
+def with_usage(completion: ChatReply, prompt: tuple[str, str], request: Request, max_tokens: int) -> ChatReply:
+    """Return the completion, with estimated usage if the server reported none, so that it counts towards any cap."""
+    if completion.usage.tokens:
+        return completion
+    read_in, _ = estimate(prompt, request, max_tokens)
+    return replace(completion, usage=Usage(input=read_in, output=round(len(completion.text) / _CHARACTERS_PER_TOKEN)))
+
+
+def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
+    """Return an upper bound on a request's usage: a token for each byte of the prompt, 64 for a chat template.
+
+    All tokens read may also be written to a prompt cache.
+    """
+    return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)
+
+
 class MalformedError(ValueError):
     """Error for an answer that is not a completion."""
 
 
 class ReportedError(MalformedError):
-    """Error for an answer with HTTP status 200 that reports an error in place of a completion, as gateways do.
-
-    Attributes:
-        status_code: The HTTP status that the error would have of its own.
-        body: The error as the server reports it.
-    """
+    """Error under HTTP status 200, as gateways report it, with the attributes of an SDK's error."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         super().__init__("an error under HTTP status 200")
@@ -158,6 +197,10 @@ class Chat(Protocol):
     def errors(self) -> tuple[type[Exception], ...]:
         """Exceptions that the SDK raises, and exceptions that an unreadable answer causes."""
 
+    @property
+    def endpoint(self) -> str:
+        """What the SDK adds to `base_url` for a request, such as /v1/messages."""
+
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return a new client of the SDK, with the SDK's own retries off."""
 
@@ -169,9 +212,6 @@ class Chat(Protocol):
         Raises:
             MalformedError: The answer is not a completion. The SDK's own errors are raised too.
         """
-
-    def endpoint(self) -> str:
-        """Return what the SDK adds to `base_url` for a request, such as /v1/messages."""
 
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means that the model does not exist, and not that the server lists no models."""

@@ -10,38 +10,30 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from common.errors import ProviderError
 from common.system.files import write_atomic
 from common.validate import positive
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
-from server.llm.remote.chat import Chat, ChatReply, MalformedError
+from server.llm.remote.chat import ChatReply, MalformedError, read_reply, with_usage, worst
 from server.llm.remote.provider import Remote
-from server.llm.remote.retry import Retries, UnansweredError
-from server.llm.remote.tokens import read_reply, with_usage, worst
+from server.llm.remote.retry import UnansweredError, ask_with_retries
 from server.llm.spending import Spending, Usage
+
+if TYPE_CHECKING:
+    from server.llm.remote.anthropic import Messages
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
 _DAY = 86_400.0  # seconds that a batch may take
-
-
-class BatchChat(Chat, Protocol):
-    """A chat whose requests may be sent in batches."""
-
-    def parameters(self, system: str, user: str) -> Any:
-        """Return the body of one request."""
-
-    def completed(self, message: object) -> ChatReply:
-        """Convert one answer from a batch to a completion."""
 
 
 class MessageBatches:
     """A remote model that is used through Message Batches.
 
     Args:
-        chat: Protocol of the model's server, with the model's settings; only the retries, price and clock are used
-            here.
+        chat: Protocol of the model's server, with the model's settings.
+        read: Converts one answer to a completion, or raises `MalformedError`.
         one_by_one: The same model with single requests, which provides `check`, `estimate` and `identity`.
         poll: Seconds between two requests for the status of a batch.
         folder: Folder for notes on batches in progress; None writes no notes.
@@ -52,18 +44,22 @@ class MessageBatches:
     declines = frozenset[str]()
 
     def __init__(
-        self, *, chat: BatchChat, one_by_one: Remote, poll: float, folder: Path | None, spending: Spending | None = None
+        self,
+        *,
+        chat: "Messages",
+        read: Callable[[object], ChatReply],
+        one_by_one: Remote,
+        poll: float,
+        folder: Path | None,
+        spending: Spending | None = None,
     ) -> None:
         positive(poll=poll)
-        self.name = one_by_one.name
-        self.identity = one_by_one.identity
+        settings = chat.settings
+        self.name, self.identity = one_by_one.name, one_by_one.identity
         self.check, self.estimate = one_by_one.check, one_by_one.estimate
-        self._chat, self._poll = chat, poll
-        self._render = chat.settings.prompts.render
-        self._max_tokens = chat.settings.max_tokens
-        self._clock = chat.settings.clock
-        self._retries = Retries(most=chat.settings.retries, patience=_DAY, clock=chat.settings.clock)
-        self._price = chat.settings.token_price()
+        self._chat, self._completion, self._poll = chat, read, poll
+        self._render, self._max_tokens, self._clock = settings.prompts.render, settings.max_tokens, settings.clock
+        self._price = settings.token_price()
         self._spending = spending or Spending()
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
 
@@ -147,14 +143,11 @@ class MessageBatches:
         for line in await self._answer(partial(self._results, client, batch)):
             key, request = line.custom_id, left.pop(line.custom_id, None)
             completion = self._read(line.result)
-            if request is None:
-                self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
-                continue
-            prompt = self._render(request)
-            if completion.text:
-                completion = with_usage(completion, prompt, request, self._max_tokens)
+            if request is not None and completion.text:
+                completion = with_usage(completion, self._render(request), request, self._max_tokens)
             self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
-            deliver(key, read_reply(completion, prompt, request))
+            if request is not None:
+                deliver(key, read_reply(completion, self._render(request), request))
         del self._notes[batch]
         self._notes.keep()
 
@@ -166,14 +159,15 @@ class MessageBatches:
         if result.type != "succeeded":
             return ChatReply(text="", usage=Usage(), loss="failed")
         try:
-            return self._chat.completed(result.message)
+            return self._completion(result.message)
         except MalformedError:
             return ChatReply(text="", usage=Usage(), loss="malformed")
 
     async def _answer(self, ask: Callable[[], Any]) -> Any:
         """Make one call to the service, with the usual retries after temporary failures, and return the answer."""
+        most, clock = self._chat.settings.retries, self._chat.settings.clock
         try:
-            return await self._retries.answer(ask, errors=self._chat.errors)
+            return await ask_with_retries(ask, errors=self._chat.errors, most=most, clock=clock, patience=_DAY)
         except UnansweredError as error:
             raise ProviderError(
                 f"the language model {self.name} takes no batch",

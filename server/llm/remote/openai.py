@@ -66,7 +66,6 @@ class ChatCompletions:
     """The protocol of chat completions; see `server.llm.remote.chat.Chat`.
 
     Attributes:
-        settings: Settings of the model.
         length_field: "max_completion_tokens", or "max_tokens" for older servers.
         temperature: Whether to send `Request.temperature`; reasoning models reject it.
         max_temperature: Upper bound of the temperature that is sent, in [0, 2]: small models write no words above 1.
@@ -77,6 +76,7 @@ class ChatCompletions:
     """
 
     errors: ClassVar[tuple[type[Exception], ...]] = (openai.APIError, ValueError)
+    endpoint: ClassVar[str] = "/chat/completions"
 
     settings: RemoteSettings
     length_field: str
@@ -134,10 +134,6 @@ class ChatCompletions:
         answer = await client.chat.completions.create(**body)
         refuse_reported_error(answer)
         return completion(answer)
-
-    def endpoint(self) -> str:
-        """Return what the SDK adds to `base_url`."""
-        return "/chat/completions"
 
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means an unknown model.

@@ -21,10 +21,9 @@ from typing import Any
 
 from common.errors import ModelSettingError, ProviderError
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
-from server.llm.remote.chat import Chat, ChatReply
+from server.llm.remote.chat import Chat, ChatReply, estimate, read_reply, with_usage, worst
 from server.llm.remote.mistakes import likely_mistake, url_tried
-from server.llm.remote.retry import Outage, RateLimiter, Retries, UnansweredError, server_message
-from server.llm.remote.tokens import estimate, read_reply, with_usage, worst
+from server.llm.remote.retry import PATIENCE, Outage, RateLimiter, UnansweredError, ask_with_retries, server_message
 from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
@@ -62,8 +61,6 @@ class Remote:
         self._max_tokens = settings.max_tokens
         self._concurrency = settings.concurrency
         self._clock = settings.clock
-        self._retries = Retries(most=settings.retries, clock=settings.clock)
-        self._check_retries = Retries(most=_CHECK_RETRIES, patience=_CHECK_PATIENCE, clock=settings.clock)
         self._limiter = RateLimiter(
             requests_per_minute=settings.requests_per_minute,
             tokens_per_minute=settings.tokens_per_minute,
@@ -98,7 +95,7 @@ class Remote:
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Estimate input and output tokens (`server.llm.remote.tokens.estimate`)."""
+        """Estimate input and output tokens (`server.llm.remote.chat.estimate`)."""
         return estimate(self._render(request), request, self._max_tokens)
 
     async def _all(self, job: "PendingCall") -> None:
@@ -126,11 +123,7 @@ class Remote:
                 job.deliver(place, read_reply(completion, prompt, job.requests[place]))
 
     async def _ask(
-        self,
-        client: Any,
-        job: "PendingCall",
-        prompt: tuple[str, str],
-        request: Request,
+        self, client: Any, job: "PendingCall", prompt: tuple[str, str], request: Request
     ) -> ChatReply | None:
         """Send one request until it is answered or lost; return the completion, or None if the job is stopped."""
         expected = sum(estimate(prompt, request, self._max_tokens))
@@ -140,8 +133,13 @@ class Remote:
             return await self._chat.complete(client, *prompt, request) if job.stop is None else None
 
         try:
-            completion = await self._retries.answer(
-                once, errors=self._chat.errors, pause=self._limiter.pause, outage=self._outage
+            completion = await ask_with_retries(
+                once,
+                errors=self._chat.errors,
+                most=self._chat.settings.retries,
+                clock=self._clock,
+                pause=self._limiter.pause,
+                outage=self._outage,
             )
         except UnansweredError as error:
             return self._lost(job, error, request)
@@ -165,7 +163,7 @@ class Remote:
         if failure.refused and self._answered:  # the message quotes a prompt: other requests had the parameter too
             failure = replace(failure, kind="failed", refused="")
         error.public = request.may_be_shown
-        if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience or self._outage.too_long:
+        if failure.kind == "hopeless" or (failure.wait or 0) > PATIENCE or self._outage.too_long:
             job.stop = job.stop or self._broken(error)
             return None
         if failure.kind == "filtered":
@@ -179,7 +177,13 @@ class Remote:
     async def _check_model(self) -> None:
         async with self._chat.client() as client:
             try:
-                await self._check_retries.answer(partial(self._look_up, client), errors=self._chat.errors)
+                await ask_with_retries(
+                    partial(self._look_up, client),
+                    errors=self._chat.errors,
+                    most=_CHECK_RETRIES,
+                    clock=self._clock,
+                    patience=_CHECK_PATIENCE,
+                )
             except UnansweredError as error:
                 error.public = True
                 raise self._broken(error) from error.cause
@@ -211,8 +215,8 @@ class Remote:
             do = "resume then, or raise the account's limit; replies so far are kept"
         if self._outage.too_long:
             got += ", and this for two minutes"
-        mistake = "" if self._answered else likely_mistake(settings.base_url, self._chat.endpoint(), error.cause)
-        url = url_tried(error.cause, default=(settings.base_url or "") + self._chat.endpoint())
+        mistake = "" if self._answered else likely_mistake(settings.base_url, self._chat.endpoint, error.cause)
+        url = url_tried(error.cause, default=(settings.base_url or "") + self._chat.endpoint)
         lasts = bool(failure.refused or mistake) or getattr(error.cause, "status_code", None) == _NOT_FOUND
         return (ModelSettingError if lasts else ProviderError)(
             f"the language model {self.name} "

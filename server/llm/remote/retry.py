@@ -22,7 +22,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from common.validate import at_least, positive
+from common.validate import positive
 from server.llm.remote.mistakes import SETTING, message_in, parameter_advice, refused_parameter
 
 log = logging.getLogger("caucus.llm")
@@ -40,6 +40,8 @@ _SERVER, _UNAVAILABLE = 500, 503
 _QUOTE_KEYS = {401, 403}
 _LONGEST_QUOTE = 200
 _MINUTE = 60.0
+PATIENCE = 600.0
+"""Longest wait in seconds that a server may ask a run for."""
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 60.0  # seconds, if the server specifies no time
 _LONGEST_OUTAGE, _FEWEST_FAILURES = 120.0, 3
 _UNITS = (0.001, 1.0, 60.0, 3600.0, 86_400.0)
@@ -73,16 +75,16 @@ class Failure:
     Attributes:
         kind: "again", "hopeless", or one of `server.llm.base.LOSSES` if only one item is lost.
         summary: The kind of error and its status, without anything that might quote a prompt.
+        do: Advice to the operator, which may have a setting of the model (`SETTING`).
         wait: Seconds that the server asks the client to wait; None if it does not ask.
         refused: The parameter that the server refuses; empty if it refuses none.
-        do: Advice to the operator, which may have a setting of the model (`SETTING`).
     """
 
     kind: str
     summary: str
+    do: str = "check the key, the model's name, the account's limits and the network; replies so far are kept"
     wait: float | None = None
     refused: str = ""
-    do: str = "check the key, the model's name, the account's limits and the network; replies so far are kept"
 
     def advice(self, model: str) -> str:
         """Return the advice with the name of the model."""
@@ -94,9 +96,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 ) -> Failure:
     """Classify an SDK's error by its `status_code`, `response` and `body`, which both SDKs set if a server answered.
 
-    Args:
-        error: Error raised by the SDK.
-        date: The current time in seconds since 1970.
+    The `date` is the current time in seconds since 1970.
     """
     status = getattr(error, "status_code", None)
     summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
@@ -104,16 +104,12 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
         if isinstance(error, ValueError):
             do = "check that base_url is the address of an API, which answers in JSON, and not that of a web page"
             return Failure(kind="malformed", summary=summary, do=do)
-        return Failure(
-            kind="again",
-            summary=summary,
-            do="check the network, base_url (http or https?) and the proxy in HTTPS_PROXY",
-        )
+        do = "check the network, base_url (http or https?) and the proxy in HTTPS_PROXY"
+        return Failure(kind="again", summary=summary, do=do)
     body = str(getattr(error, "body", "")).lower()
     if any(word in body for word in _NO_CREDIT):
-        return Failure(
-            kind="hopeless", summary=f"{summary}, no credit or quota left", do="top up the account, then go on"
-        )
+        do = "top up the account, then go on"
+        return Failure(kind="hopeless", summary=f"{summary}, no credit or quota left", do=do)
     if status == _UNAVAILABLE:
         do = "the server is busy, or still loads its model: try again when it is ready; replies so far are kept"
         return Failure(kind="again", summary=summary, wait=_retry_after(error, date), do=do)
@@ -161,68 +157,50 @@ class UnansweredError(Exception):
         self.failure, self.cause, self.public = failure, cause, False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retries:
-    """Number and timing of the retries.
+async def ask_with_retries(
+    ask: Callable[[], Awaitable[Answer]],
+    *,
+    errors: tuple[type[Exception], ...],
+    most: int,
+    clock: Clock,
+    patience: float = PATIENCE,
+    pause: Callable[[float], None] | None = None,
+    outage: "Outage | None" = None,
+) -> Answer:
+    """Send a request by `ask` until it is answered, and return the answer.
 
-    Attributes:
-        most: Maximum number of retries of one request.
+    Args:
+        ask: Sends the request once.
+        errors: Exceptions of the SDK.
+        most: Maximum number of retries.
+        clock: Source of time.
         patience: Longest wait in seconds that a server may ask for; if it asks for more, the request is given up.
-        clock: Source of time and of random numbers.
+        pause: Blocks all requests for as many seconds as the server asks for; without it, only this request waits.
+        outage: Notes the failures of all requests to the server; once it lasts too long, nothing is tried again.
+
+    Raises:
+        UnansweredError: The last failure is not temporary, or there were too many failures.
     """
-
-    most: int
-    patience: float = 600.0
-    clock: Clock
-
-    def __post_init__(self) -> None:
-        at_least(0, retries=self.most)
-
-    async def answer(
-        self,
-        ask: Callable[[], Awaitable[Answer]],
-        *,
-        errors: tuple[type[Exception], ...],
-        pause: Callable[[float], None] | None = None,
-        outage: "Outage | None" = None,
-    ) -> Answer:
-        """Send a request until it is answered, and return the answer.
-
-        Args:
-            ask: Sends the request once.
-            errors: Exceptions of the SDK.
-            pause: Blocks all requests for the number of seconds that the server specifies; if None, only this request
-                waits.
-            outage: Notes the failures of all requests to the server; once it lasts too long, nothing is tried again.
-
-        Raises:
-            UnansweredError: The last failure is not temporary, or there were too many failures.
-        """
-        for attempt in range(self.most + 1):
-            try:
-                return await ask()
-            except errors as error:
-                failure = failure_of(error, date=self.clock.date())
-                given_up = outage is not None and outage.lasts_too_long(failure)
-                if failure.kind != "again" or attempt == self.most or (failure.wait or 0) > self.patience or given_up:
-                    raise UnansweredError(failure, error) from error
-            if failure.wait is not None and pause is not None:
-                pause(failure.wait)
-            else:
-                await self.clock.sleep(self._backoff(attempt) if failure.wait is None else failure.wait)
-        raise AssertionError
-
-    def _backoff(self, attempt: int) -> float:
-        """Return the wait in seconds before retry `attempt`, from 0: 50 to 100 % of a delay that doubles each time."""
-        return float(min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt)) * (0.5 + self.clock.chance() / 2)
+    for attempt in range(most + 1):
+        try:
+            return await ask()
+        except errors as error:
+            failure = failure_of(error, date=clock.date())
+            given_up = outage is not None and outage.lasts_too_long(failure)
+            if failure.kind != "again" or attempt == most or (failure.wait or 0) > patience or given_up:
+                raise UnansweredError(failure, error) from error
+        if failure.wait is not None and pause is not None:
+            pause(failure.wait)
+        elif failure.wait is not None:
+            await clock.sleep(failure.wait)
+        else:  # 50 to 100 % of a delay that doubles each time
+            backoff = min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt)
+            await clock.sleep(backoff * (0.5 + clock.chance() / 2))
+    raise AssertionError
 
 
 class Outage:
     """The time for which a server has answered none of our requests, not even with a time to come back.
-
-    Args:
-        model: Name of the model in the log.
-        clock: Source of time.
 
     Attributes:
         too_long: Whether this time has exceeded two minutes.
@@ -262,15 +240,9 @@ class Outage:
 class RateLimiter:
     """Paces the requests to one model evenly, by requests and by tokens per minute; a pause blocks all requests.
 
-    Services count rejected requests too. In tests with a limit per second or per five seconds and 8 or 32 concurrent
-    requests, most of which succeeded, a common pause avoided 30 to 50 % of the rejections that occurred with separate
-    waits for each request or with the SDK's retries. With the common pause, all requests together took 1.0 to 1.4 times
-    as long (1.9 times if 32 requests share a limit of 10 per second).
-
-    Args:
-        requests_per_minute: Maximum number of requests; None for no limit.
-        tokens_per_minute: Maximum number of tokens read and written; None for no limit.
-        clock: Source of time.
+    Services count rejected requests too. In tests with 8 or 32 concurrent requests, a common pause avoided 30 to 50 %
+    of the rejections that occurred with separate waits or with the SDK's retries, and took 1.0 to 1.4 times as long
+    (1.9 times if 32 requests share a limit of 10 per second).
     """
 
     def __init__(self, *, requests_per_minute: float | None, tokens_per_minute: float | None, clock: Clock) -> None:

@@ -34,14 +34,7 @@ _LEFT = 499  # a client that has gone reads no status
 
 
 class RequestError(HTTPException):
-    """Error that is the response to a request.
-
-    Args:
-        status: HTTP status.
-        message: What is wrong, for the client.
-        param: Name of the wrong field; None if it is none.
-        code: OpenAI's code for it; None if there is none.
-    """
+    """Error that is the response to a request, with the name of the wrong field and OpenAI's code, if there are any."""
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(status, message)
@@ -60,7 +53,10 @@ def application(model: ChatModel) -> Starlette:
         return JSONResponse(card)
 
     async def complete(request: Request) -> Response:
-        job = read_job(await request.body(), model)
+        try:
+            job = read_job(await request.body(), model)
+        except ConfigError as error:
+            raise RequestError(HTTPStatus.BAD_REQUEST, str(error), param=str(error.what)) from error
         reply = asyncio.wrap_future(model.batches.submit(job))
         left = asyncio.ensure_future(request.receive())  # after a whole body, nothing comes but the client's leaving
         either: list[asyncio.Future[Any]] = [reply, left]
@@ -78,7 +74,7 @@ def application(model: ChatModel) -> Starlette:
         Route("/v1/models/{name:path}", one_model),
         Route("/v1/chat/completions", complete, methods=["POST"]),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _refusal, ConfigError: _wrong_field})
+    return Starlette(routes=routes, exception_handlers={HTTPException: _refusal})
 
 
 def read_job(content: bytes, model: ChatModel) -> Job:
@@ -86,7 +82,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
 
     Raises:
         ConfigError: A field is unknown, missing or wrong; `what` is its name. The message shows no message's content.
-        RefusalError: It is not JSON, is for another model, or does not fit into the model's context.
+        RequestError: It is not JSON, is for another model, or does not fit into the model's context.
     """
     try:
         body = json.loads(content)
@@ -155,11 +151,6 @@ def _completion(model: ChatModel, job: Job, ids: list[int]) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
         "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
     }
-
-
-async def _wrong_field(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ConfigError)
-    return await _refusal(request, RequestError(HTTPStatus.BAD_REQUEST, str(error), param=str(error.what)))
 
 
 async def _refusal(_: Request, error: Exception) -> Response:

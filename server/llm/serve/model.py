@@ -42,9 +42,7 @@ class ChatModel:
 
     Attributes:
         name: Name of the model in requests: the last part of its path.
-        checkpoint: The model's files.
         engine: The engine, which belongs to `batches` once a job was submitted there.
-        batches: The jobs that wait for the engine.
 
     Raises:
         ConfigError: The model or the device does not exist on this machine, cannot be loaded or has no chat template,
@@ -61,9 +59,7 @@ class ChatModel:
         self.checkpoint = ModelCheckpoint.open(
             model, what=what, name=what, engine=engine, device=device, device_setting="--device"
         )
-        if not self.checkpoint.tokenizer.chat_template:
-            do = "Choose the file of an instruct model"
-            raise ConfigError(what, expected="a chat template", got="none", where=self.checkpoint.folder, do=do)
+        self.checkpoint.require_chat_template(what, do="Choose the file of an instruct model")
         self.name, self._top_p = Path(model).resolve().name, top_p
         dtype = checkpoints.own_dtype(self.checkpoint.config, self.checkpoint.device)
         self.engine = self.checkpoint.load(name=self.name, dtype=dtype, batch_tokens=_BATCH_TOKENS)

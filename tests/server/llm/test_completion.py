@@ -43,12 +43,11 @@ def test_a_section_is_shown_public_sections_under_its_own_heading_or_else_texts_
 @pytest.mark.parametrize(("heading", "topic"), [("Vital_signs", "vital_SIGNS"), ("Straße", "STRASSE"), ("A  b", "a b")])
 def test_a_heading_and_a_public_text_s_topic_are_compared_as_the_parser_compares_headings(heading, topic):
     labels, own = ((heading, "x"), ("other", "y")), Example(text="My own words.", topic=topic)
-    shown = prompt({"before": "", "label": heading, "labels": labels}, public=[*PUBLIC, own])
-    assert own.text in shown
-    assert "public" not in shown
-    of_another = prompt({"before": "", "label": "other", "labels": labels}, public=[*PUBLIC, own])
-    assert own.text not in of_another
-    assert of_another.count("public") == 4
+    shown, of_another = (
+        prompt({"before": "", "label": label, "labels": labels}, public=[*PUBLIC, own]) for label in (heading, "other")
+    )
+    assert (own.text in shown, "public" in shown) == (True, False)
+    assert (own.text in of_another, of_another.count("public")) == (False, 4)
 
 
 def test_public_texts_without_topics_get_their_two_longest_words_as_one():
@@ -56,32 +55,30 @@ def test_public_texts_without_topics_get_their_two_longest_words_as_one():
     assert [example.topic for example in with_topics(public)] == ["card delayed", "", "late card"]
 
 
-def test_exemplars_stand_under_the_label_and_replace_the_public_texts():
+def test_exemplars_stand_under_the_label_and_replace_the_public_texts_and_sources_come_last():
     text = prompt({"good": (SOURCE, OTHER)})
     assert (text.count(ASKED), SOURCE in text, OTHER in text, "public" in text) == (3, True, True, False)
+    lines = prompt({"source": (SOURCE,)}).split("\n")
+    assert lines[-2:] == [f'{ASKED}{SOURCE}"', ASKED]
+    assert sum("public" in line for line in lines) == 3
+    crossed = prompt({"source": (SOURCE, OTHER)})
+    assert all(source in crossed for source in (SOURCE, OTHER))
+    assert prompt({"abstract": True, "source": (SOURCE,)}).split("\n")[-2] == f'{ASKED}{SOURCE}"'
+    assert prompt({"abstract": True, "words": 8}) == prompt({"words": 8})
 
 
-def test_of_many_exemplars_each_prompt_shows_a_random_few():
+def test_of_many_exemplars_each_prompt_shows_a_random_few_and_at_least_one():
     many = {"good": tuple(f"exemplar number {i}" for i in range(8))}
     prompts = [prompt(many, seed=seed, examples=3) for seed in range(20)]
     assert all(shown.count("exemplar") == 3 for shown in prompts)
     assert len(set(prompts)) > 10
     assert all(any(text in shown for shown in prompts) for text in many["good"])
-
-
-def test_a_source_is_the_last_example_and_two_are_shown_alike():
-    lines = prompt({"source": (SOURCE,)}).split("\n")
-    assert lines[-2:] == [f'{ASKED}{SOURCE}"', ASKED]
-    assert sum("public" in line for line in lines) == 3
-    crossed = prompt({"source": (SOURCE, OTHER)})
-    assert SOURCE in crossed
-    assert OTHER in crossed
-
-
-def test_a_model_that_wants_no_examples_still_sees_what_the_request_is_about():
     assert prompt({"source": (SOURCE, OTHER)}, examples=0).count(KIND) == 3
     assert prompt({"good": (SOURCE, OTHER)}, examples=0).count(KIND) == 2
     assert prompt(examples=0) == ASKED
+    for wrong in ({"examples": -1}, {"temperature": 3}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            Completion(**wrong)
 
 
 def test_blanks_keep_the_beginning_of_the_source():
@@ -118,12 +115,13 @@ def test_examples_that_are_much_longer_than_requested_are_cut_after_a_sentence()
     assert long in prompt({"good": (long,)})
 
 
-def test_a_text_ends_with_its_line():
-    several = "First line.\nSecond line."
-    one = Completion()
-    assert one.read(f" {several}", requests(1)[0], whole=True) is None  # two words
-    assert one.read("A whole first line.\nAnd more", requests(1)[0], whole=True) == "A whole first line."
-    assert prompt({"good": (several,)}) == f'{ASKED}First line. Second line."\n{ASKED}'
+def test_a_text_ends_with_its_line_or_if_it_was_cut_off_with_its_last_sentence():
+    read, (request,) = Completion().read, requests(1)
+    assert read(" First line.\nSecond line.", request, whole=True) is None  # two words
+    assert read("A whole first line.\nAnd more", request, whole=True) == "A whole first line."
+    assert read(" A first sentence. And then it", request, whole=False) == "A first sentence."
+    assert read(" no sentence ends here at all", request, whole=False) is None
+    assert prompt({"good": ("First line.\nSecond line.",)}) == f'{ASKED}First line. Second line."\n{ASKED}'
 
 
 @pytest.mark.parametrize("fields", [fields for fields in REQUESTS.values() if "must" not in fields])
@@ -144,12 +142,6 @@ def test_no_quotation_mark_in_a_text_or_topic_ends_it():
     assert shown[1] == f'{KIND}, about "late card (a \'late\' card)": "'
 
 
-def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
-    read = Completion().read
-    assert read(" A first sentence. And then it", requests(1)[0], whole=False) == "A first sentence."
-    assert read(" no sentence ends here at all", requests(1)[0], whole=False) is None
-
-
 def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_word():
     lines = prompt({"phrases": True}).split("\n")
     assert lines == [
@@ -159,17 +151,6 @@ def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_w
     request = requests(1, phrases=True)[0]
     assert Completion().read('delay"\nother', request, whole=True) == "delay"
     assert Completion().read(' "\nother', request, whole=True) is None
-
-
-def test_an_abstract_is_a_text_of_its_length_and_is_rewritten_like_one():
-    assert prompt({"abstract": True, "words": 8}) == prompt({"words": 8})
-    assert prompt({"abstract": True, "source": (SOURCE,)}).split("\n")[-2] == f'{ASKED}{SOURCE}"'
-
-
-def test_settings_are_checked():
-    for wrong in ({"examples": -1}, {"temperature": 3}):
-        with pytest.raises(ConfigError, match=next(iter(wrong))):
-            Completion(**wrong)
 
 
 def test_without_labels_public_texts_have_no_topic_either():

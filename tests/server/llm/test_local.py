@@ -104,22 +104,20 @@ def test_a_prompt_and_a_seed_decide_a_completion(completing):
     jobs = [hot, replace(hot, seed=other.seed), replace(hot, ids=other.ids)]
     drawn, again = (continued(anew(completing), jobs) for _ in range(2))
     assert drawn == again
-    assert drawn[0] != drawn[1]
-    assert drawn[0] != drawn[2]
+    assert drawn[0] not in drawn[1:]
     assert all(len(set(map(tuple, continuations))) > 1 for continuations in drawn)
 
 
-def anew(model):
-    """The same model without what it keeps of prompts that it has read, which may change a text."""
+def anew(model, **changes):
+    """The same completing model without what it keeps of prompts that it has read, which may change a text."""
     openvino._pipeline.cache_clear()
-    return Local(
-        name="m",
-        model=model._checkpoint.folder,
-        engine=model._checkpoint.engine,
-        completion=model._completion,
-        public_examples=model._public,
-        max_new_tokens=120,
-    )
+    settings = {
+        "engine": model._checkpoint.engine,
+        "completion": Completion(),
+        "public_examples": model._public,
+        "max_new_tokens": 120,
+    }
+    return Local(name="m", model=model._checkpoint.folder, **settings | changes)
 
 
 def continued(model, jobs):
@@ -148,7 +146,14 @@ def refused(folder, **settings):
     return caught.value.what
 
 
-def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completing, monkeypatch):
+def test_what_cannot_be_loaded_is_named_before_anything_is_asked(tmp_path, saved, completing, monkeypatch):
+    assert refused(tmp_path) == "language model m"
+    assert refused(tiny_bert(tmp_path / "bert")) == "model"
+    folder = tiny_gpt2(tmp_path / "gpt2")
+    assert refused(folder) == "language model m"  # it has no chat template
+    assert refused(folder, dtype="float8") == "dtype of m"
+    (folder / "tokenizer.json").unlink()
+    assert refused(folder, completion=Completion()) == "model"
     assert refused(saved("gpt2"), engine="openvin") == "engine of m"
     assert refused(saved("gpt2"), engine="openvino", max_new_tokens=12) == "language model m"
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
@@ -170,36 +175,23 @@ def test_a_gguf_file_alone_is_a_chat_model_of_openvino(tmp_path):
 
 
 def test_a_gguf_file_of_another_engine_or_without_a_chat_is_refused(tmp_path):
-    bare = tiny_gguf(tmp_path / "bare", template=None)
+    bare = tiny_gguf(tmp_path / "bare", template=None, context=40_000)
     assert refused(bare, engine="transformers") == "engine of m"
     assert refused(bare) == "language model m"
-    Local(name="m", model=bare, completion=Completion())
+    assert Local(name="m", model=bare, completion=Completion())._longest == openvino.LONGEST_PROMPT
     bare.write_bytes(bare.read_bytes()[:-5000])
     assert refused(bare.parent) == "GGUF file"
 
 
-def test_the_longest_prompt_of_openvino_fits_into_one_step(tmp_path):
-    file = tiny_gguf(tmp_path, context=40000)
-    assert Local(name="m", model=file)._longest == openvino.LONGEST_PROMPT
-
-
 def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
-    def identity(**changes):
-        settings = {
-            "engine": completing._checkpoint.engine,
-            "completion": Completion(),
-            "public_examples": completing._public,
-        }
-        return Local(name="m", model=completing._checkpoint.folder, max_new_tokens=120, **settings | changes).identity
-
-    assert identity() == completing.identity
+    assert anew(completing).identity == completing.identity
     others = [
-        identity(completion=None),
-        identity(completion=Completion(temperature=0.5)),
-        identity(public_examples=[]),
-        identity(engine="openvino" if completing._checkpoint.engine == "transformers" else "transformers"),
+        {"completion": None},
+        {"completion": Completion(temperature=0.5)},
+        {"public_examples": []},
+        {"engine": "openvino" if completing._checkpoint.engine == "transformers" else "transformers"},
     ]
-    assert len({completing.identity, *others}) == 5
+    assert len({completing.identity, *(anew(completing, **other).identity for other in others)}) == 5
 
 
 def written(model, batch):
@@ -207,19 +199,12 @@ def written(model, batch):
     return [answer[0] for answer in continued(model, [model._job(request) for request in batch])]
 
 
-def mixed(count=3, temperature=0.0):
-    """Requests whose prompts are of very different lengths."""
-    exemplars = [("card " * (1 + 9 * seed),) for seed in range(count)]
-    return [
-        replace(requests(1, good=good)[0], seed=seed, temperature=temperature) for seed, good in enumerate(exemplars)
-    ]
-
-
 @pytest.mark.parametrize("kind", MAKE)
 @pytest.mark.parametrize("temperature", [slow(0.0), 1.0])
 def test_what_a_model_writes_does_not_depend_on_what_else_is_in_the_batch(saved, kind, temperature):
     model = Local(name="m", model=saved(kind), max_new_tokens=12)
-    batch = mixed(temperature=temperature)
+    long = [requests(1, good=("card " * (1 + 9 * seed),))[0] for seed in range(3)]
+    batch = [replace(request, seed=seed, temperature=temperature) for seed, request in enumerate(long)]
     assert len({len(model._ids(request)) for request in batch}) == len(batch)
     together = written(model, batch)
     assert together == [written(model, [request])[0] for request in batch]
@@ -265,16 +250,6 @@ def test_the_identity_is_of_weights_tokenizer_and_settings(writer, tmp_path):
     assert Local(name="copy", model=copy, max_new_tokens=400, top_p=0.5).identity != writer.identity
     (copy / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.5, "eos_token_id": 1}))
     assert Local(name="copy", model=copy, max_new_tokens=400).identity != writer.identity
-
-
-def test_what_is_no_language_model_is_refused_before_weights_are_loaded(tmp_path):
-    assert refused(tmp_path) == "language model m"
-    assert refused(tiny_bert(tmp_path / "bert")) == "model"
-    folder = tiny_gpt2(tmp_path / "gpt2")
-    assert refused(folder) == "language model m"  # it has no chat template
-    assert refused(folder, dtype="float8") == "dtype of m"
-    (folder / "tokenizer.json").unlink()
-    assert refused(folder, completion=Completion()) == "model"
 
 
 def test_its_own_type_is_one_that_this_processor_computes_in(tmp_path, monkeypatch):

@@ -29,8 +29,13 @@ PIECES = st.sampled_from(
 )
 
 
-def request(**fields):
-    return replace(by_example(TASK, "a", texts=3, rng=experiment(0, "test")), **fields)
+def request(task=TASK, **fields):
+    return replace(by_example(task, "a", texts=3, rng=experiment(0, "test")), **fields)
+
+
+@pytest.fixture
+def public_marks():
+    return RunMarks([Example(text="no entity"), Example(text="b 5 g", spans=(Span(start=2, end=5, type="dose"),))])
 
 
 @given(st.one_of(st.lists(PIECES, max_size=14).map("".join), st.text()))
@@ -79,22 +84,17 @@ def test_a_text_with_a_wrong_mark_is_dropped_and_counted(reply, reason):
     assert (kept, changed) == (["a b"], {f"no spans: {reason}": 1})
 
 
-def test_copies_duplicates_and_echoes_are_found_whatever_their_marks():
-    cleaner, asked = Cleaner(Rules()), request(good=("<drug>aspirin</drug> taken",))
-    kept, changed = cleaner.clean(
-        ["Aspirin taken", "<drug>old</drug>", "<dose>new</dose>", "new"], asked, run_texts={"old"}
-    )
+def test_copies_and_duplicates_are_found_whatever_their_marks(public_marks):
+    asked = request(good=("<drug>aspirin</drug> taken",))
+    replies = ["Aspirin taken", "<drug>old</drug>", "<dose>new</dose>", "new"]
+    kept, changed = Cleaner(Rules()).clean(replies, asked, run_texts={"old"})
     assert (kept, changed) == (["new"], {"copies": 1, "duplicates": 2})
-
-
-def test_a_prompt_shows_texts_with_the_marks_that_their_models_made():
-    marks = RunMarks([Example(text="no entity"), Example(text="b 5 g", spans=(Span(start=2, end=5, type="dose"),))])
-    kept, _ = Cleaner(Rules(), marks=marks).clean(["<drug>aspirin</drug> twice"], request(), run_texts=())
-    shown = marks.shown(request(good=(kept[0], "from elsewhere")))
+    kept, _ = Cleaner(Rules(), marks=public_marks).clean(["<drug>aspirin</drug> twice"], request(), run_texts=())
+    shown = public_marks.shown(request(good=(kept[0], "from elsewhere")))
     assert shown.good == ("<drug>aspirin</drug> twice", "from elsewhere")
     assert shown.marks.shown_example == "b <dose>5 g</dose>"
     bare = request(marks=None)
-    assert marks.shown(bare) is bare
+    assert public_marks.shown(bare) is bare
 
 
 def test_candidates_get_their_spans_and_bring_them_into_a_resumed_run():
@@ -112,23 +112,19 @@ def test_candidates_get_their_spans_and_bring_them_into_a_resumed_run():
 def test_without_types_requests_are_what_they_were():
     plain = replace(TASK, spans={})
     assert marks_of(plain) is None
-    old = by_example(plain, "a", texts=1, rng=experiment(0, "test"))
-    assert "marks" not in json.loads(old.canonical())
-    new = by_example(TASK, "a", texts=1, rng=experiment(0, "test"))
-    assert new.key("m") != old.key("m")
-    for asked in (abstracts, subtopics):
-        count = {"texts": 1} if asked is abstracts else {"phrases": 1}
+    assert "marks" not in json.loads(request(plain).canonical())
+    assert request().key("m") != request(plain).key("m")
+    for asked, count in ((abstracts, {"texts": 1}), (subtopics, {"phrases": 1})):
         assert asked(TASK, "a", rng=experiment(0, "test"), **count).marks is None
 
 
-def test_a_chat_prompt_says_how_to_mark_and_blanks_no_part_of_a_span():
-    marks = RunMarks([Example(text="b 5 g", spans=(Span(start=2, end=5, type="dose"),))])
-    _, user = render(marks.shown(request()))
+def test_a_chat_prompt_says_how_to_mark_and_blanks_no_part_of_a_span(public_marks):
+    _, user = render(public_marks.shown(request()))
     assert "<drug> (name of a medicine); <dose> (an amount)." in user
     assert "b <dose>5 g</dose>" in user.splitlines()[-3]
-    marks.add(Marked("a b c d", (Span(start=2, end=5, type="drug"),)))
+    public_marks.add(Marked("a b c d", (Span(start=2, end=5, type="drug"),)))
     for seed in range(9):
-        asked = marks.shown(request(source=("a b c d",), blanks=0.5, seed=seed * 97, n=1))
+        asked = public_marks.shown(request(source=("a b c d",), blanks=0.5, seed=seed * 97, n=1))
         shown = next(line for line in render(asked)[1].splitlines() if "____" in line)
         assert "<drug>b c</drug>" in shown or "drug" not in shown
         assert opening_words(asked) in ("a <drug>b c</drug>", "a")
@@ -186,12 +182,9 @@ def test_a_lexicon_takes_the_longest_phrase_the_word_before_and_any_digit():
     assert Lexicon([]).digest == Lexicon([Example(text="a")]).digest == ""
 
 
-def test_a_span_is_one_word():
+def test_a_span_is_one_word_and_a_made_up_example_can_be_read():
     text = "take (<drug>acetyl salicylic acid</drug>), now"
     assert [word.group() for word in words(text)] == ["take", "(<drug>acetyl salicylic acid</drug>),", "now"]
-
-
-def test_an_example_is_made_up_of_the_descriptions_where_no_public_text_has_marks():
     marks = Marks(types=tuple(TASK.spans.items()))
     assert marks.shown_example == "<drug>name of a medicine</drug>; <dose>an amount</dose>"
     assert isinstance(marks.read(marks.shown_example), Marked)

@@ -50,41 +50,28 @@ def test_all_models_are_built_by_name_with_their_settings():
     built, reads = build()
     assert list(built) == ["here", "there"]
     assert built["here"].identity.startswith("embedded/here/0.5/")
+    assert built["here"].identity != build(experiment_seed=4)[0]["here"].identity
     assert built["there"].identity == "remote/y"
-    assert len(reads) == 1
     assert built["there"].spending is ACCOUNT
+    assert len(reads) == 1
 
 
-def test_public_text_is_read_for_models_that_learn_from_it_only():
-    built, reads = build(models={"there": MODELS["there"]})
-    assert list(built) == ["there"]
-    assert not reads
-
-
-def test_public_examples_are_read_once_for_models_that_show_them_only():
+def test_public_texts_and_examples_are_read_once_for_models_that_take_them_only():
     read = []
 
     def examples():
         read.append(1)
         return [Example(text="one", topic="cards")]
 
-    build(models={"there": MODELS["there"]}, public_examples=examples)
-    assert not read
+    _, reads = build(models={"there": MODELS["there"]}, public_examples=examples)
+    assert (read, reads) == ([], [])
     built, reads = build(models={"a": Shown, "b": Shown}, public_examples=examples)
     assert [model.examples for model in built.values()] == [examples(), examples()]
     assert (len(read), reads) == (3, [])
 
 
-def test_the_seed_is_part_of_an_embedded_model():
-    assert build()[0]["here"].identity != build(experiment_seed=4)[0]["here"].identity
-
-
-def test_with_a_folder_each_model_answers_from_its_cache(tmp_path):
-    built, _ = build(folder=tmp_path)
-    assert all(isinstance(provider, Cached) for provider in built.values())
-
-
-def test_runs_may_share_one_cache_of_replies(tmp_path):
+def test_with_a_folder_each_model_answers_from_its_cache_which_runs_may_share(tmp_path):
+    assert all(isinstance(provider, Cached) for provider in build(folder=tmp_path)[0].values())
     request = Request(task_kind="note", labels=(("a", "first"),), label="a")
     shared = tmp_path / "shared.db"
     settings = {"models": {"here": MODELS["here"]}, "encoder": ENCODER, "cache": shared}

@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 from anthropic.types import Message
 from openai.types.chat import ChatCompletion
@@ -10,10 +12,7 @@ from server.llm.remote.chat import MalformedError
 THOUGHTS = 'They want ["a", "b"] or "c".'
 OPEN = (
     "<think>",
-    "<thinking>",
-    "<reasoning>",
     "<thought>",
-    "<reflection>",
     "[THINK]",
     "◁think▷",
     "<|begin_of_thought|>",
@@ -27,10 +26,9 @@ OPEN = (
 
 
 @pytest.mark.parametrize("opening", OPEN)
-@pytest.mark.parametrize("n", [1, 5])
-@pytest.mark.parametrize("phrases", [True, False])
-def test_reasoning_without_an_end_is_no_text(opening, n, phrases):
-    assert parse(opening + THOUGHTS, n, phrases=phrases) == ()
+def test_reasoning_without_an_end_is_no_text(opening):
+    for n, phrases in product((1, 5), (True, False)):
+        assert parse(opening + THOUGHTS, n, phrases=phrases) == ()
 
 
 @pytest.mark.parametrize("closing", ["</think>", "</thought>", "[/THINK]", "</reasoning>"])
@@ -74,7 +72,7 @@ def test_content_of_any_type_is_its_text_or_malformed(content, text):
         assert openai.completion(answer).text == text
 
 
-@pytest.mark.parametrize("choices", [["x"], [None], [3], [{}], "x", {"a": 1}, []])
+@pytest.mark.parametrize("choices", [["x"], [None], [{}], "x", {"a": 1}, []])
 def test_choices_of_any_type_are_malformed(choices):
     with pytest.raises(MalformedError):
         openai.completion(ChatCompletion.construct(choices=choices))

@@ -58,17 +58,11 @@ def test_each_prompt_says_what_is_given_once_and_nothing_else(kind, condition):
         assert n > 1 or kind == "subtopics" or "messages" not in prompt
 
 
-def test_the_files_are_the_kinds_of_prompts():
+def test_the_files_are_the_kinds_of_prompts_and_the_page_explains_them_and_each_variable():
     files = {path.name.removesuffix(SUFFIX) for path in FOLDER.glob(f"*{SUFFIX}")}
     assert {name for name in files if not name.startswith("_")} == set(PROMPTS) == set(SAMPLES)
     page = (FOLDER / "README.md").read_text("utf-8")
     assert all(f"`{name}{SUFFIX}`" in page for name in files)
-    for path in FOLDER.glob(f"*{SUFFIX}"):
-        assert path.read_text("utf-8").startswith("{# ")
-
-
-def test_the_page_explains_each_variable():
-    page = (FOLDER / "README.md").read_text("utf-8")
     assert all(f"| `{name}` |" in page for name in Prompts()._variables(request()))
 
 
@@ -94,18 +88,17 @@ def replaced(folder: Path, text: str, name: str = "zero_shot") -> Prompts:
     return Prompts(folder)
 
 
-def test_a_folder_replaces_files_by_name(tmp_path):
+def test_a_folder_replaces_files_by_name_and_is_refused_without_any(tmp_path):
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(ConfigError):
+            Prompts(folder)
     prompts = replaced(tmp_path, "Be {{ writer }}.\n---\nWrite {{ n }} {{ kinds }}.\n{% include '_answer.jinja' %}\n")
-    wording = Wording(writer="a nurse")
-    system, user = prompts.render(request(wording=wording))
+    system, user = prompts.render(request(wording=Wording(writer="a nurse")))
     assert (system, user.splitlines()[0]) == ("Be a nurse.", "Write 3 messages.")
-    assert prompts.render(request("contrast")) == render(request("contrast"))
+    dashes = request("contrast", good=("one\n---\ntwo",))
+    assert prompts.render(dashes) == render(dashes)
+    assert dashes.good[0] in render(dashes)[1]
     assert prompts.digest != Prompts().digest == Prompts().digest
-
-
-def test_a_line_of_dashes_in_a_text_parts_nothing():
-    text = "one\n---\ntwo"
-    assert text in render(request(good=(text,)))[1]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +120,6 @@ def test_a_wrong_file_is_refused_and_named_with_its_line(tmp_path, name, text, s
     assert caught.value.what == "llm.prompts"
     assert name in str(caught.value)
     assert said.removesuffix(".*") in str(caught.value)
-
-
-def test_a_folder_that_replaces_nothing_is_refused(tmp_path):
-    for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ConfigError):
-            Prompts(folder)
 
 
 def test_a_link_out_of_the_folder_is_refused(tmp_path):

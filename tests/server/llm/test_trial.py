@@ -12,8 +12,6 @@ from server.run import _check_models
 from tests.support.direct_federation import TASK
 from tests.support.loopback import chat
 
-NAMES = ("good", "poor")
-
 
 @pytest.mark.parametrize("kind", ["openai"], indirect=True)
 @pytest.mark.parametrize(
@@ -33,16 +31,13 @@ def test_an_unreadable_reply_is_shown(model, server, n, answer, says):
     assert len(server.seen) == (1 if stop == "length" else 3)
 
 
-def test_a_refusal_is_a_warning(model, server, kind, caplog):
-    server.script = [(200, {}, kind.refusal)]
-    try_prompt(model, TASK)
-    assert "m declines" in caplog.text
-
-
-def test_a_readable_reply_is_one_call_and_nothing_is_said(model, server, caplog):
+def test_a_refusal_is_a_warning_and_of_a_readable_reply_nothing_is_said(model, server, kind, caplog):
     try_prompt(model, TASK)
     assert len(server.seen) == 1
     assert not caplog.records
+    server.script = [(200, {}, kind.refusal)]
+    try_prompt(model, TASK)
+    assert "m declines" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["openai"], indirect=True)
@@ -58,15 +53,14 @@ def test_an_unreadable_reply_is_not_cached_and_one_that_can_be_read_is_enough(mo
 
 
 def test_a_run_stops_only_if_the_replies_of_no_model_can_be_read(caplog):
-    good, poor = (SimpleNamespace(name=name, remote=True, check=lambda: None, texts=name == "good") for name in NAMES)
+    good, poor = (SimpleNamespace(name=name, remote=True, check=lambda: None) for name in ("good", "poor"))
     method = SimpleNamespace(max_texts=lambda *_: 1, texts_per_request=1)
+    good.generate = lambda _: [Reply(texts=("a text",), input_tokens=1, output_tokens=1)]
+    poor.generate = lambda _: [Reply(texts=(), input_tokens=1, output_tokens=1, raw="Hm.")]
 
     def check(**providers):
         _check_models(method, SimpleNamespace(providers=providers, task=TASK, models=(), experiment_seed=0))
 
-    for model in (good, poor):
-        texts = ("a text",) * model.texts
-        model.generate = lambda _, texts=texts: [Reply(texts=texts, input_tokens=1, output_tokens=1, raw="Hm.")]
     check(good=good, poor=poor)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     with pytest.raises(ModelSettingError):

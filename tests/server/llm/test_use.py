@@ -3,20 +3,21 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from common.errors import ProviderError
 from server.documents.rounds import LostReply, RoundReport
 from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss
-from server.llm.clean import DROPPING, PLAIN, Cleaner
+from server.llm.clean import DROPPING, PLAIN
 from server.llm.generate import Written, generate
+from server.llm.marks import RunMarks
 from server.llm.orders import Order
 from server.llm.passes import FINAL_AFTER
 from server.llm.use import Use, counts_of_losses
 from server.operators.round_report import make_report
 from server.report.write import write_report
-from server.settings.schema import Rules
 
 REPLIES = ("failed", "refused", "filtered", "truncated", "unreadable", "short", "empty", "malformed", "too long")
 OF_TEXTS = tuple(kind for kind in LOSSES if kind not in REPLIES)
@@ -91,33 +92,17 @@ def test_advice_is_on_the_two_most_frequent_kinds():
     assert "m (1 failed)" in used("failed").losses_in_words
 
 
-class Losing:
-    """A model whose replies all have a loss of one kind."""
-
-    remote = False
-
-    def __init__(self, kind):
-        self.kind, self.asked = kind, 0
-
-    def generate(self, requests, *, arrived):
-        self.asked += len(requests)
-        return [lost(self.kind)[0] for _ in requests]
-
-
-class Dropping(Cleaner):
-    """A cleaner that drops every text by one rule."""
-
-    def __init__(self, kind):
-        super().__init__(Rules.none())
-        self.kind = kind
-
-    def clean(self, texts, request, *, run_texts):
-        return [], lost(self.kind)[1]
-
-
 @pytest.mark.parametrize("kind", [kind for kind in LOSSES if kind not in ("empty", "unreadable")])
 def test_the_error_for_labels_without_texts_names_the_kind_and_stops_where_asking_again_cannot_mend(kind):
-    model = Losing(kind)
+    reply, cleaned = lost(kind)
+    asked = []
+
+    def answer(requests, *, arrived):
+        asked.extend(requests)
+        return [reply] * len(requests)
+
+    model = SimpleNamespace(remote=False, generate=answer)
+    cleaner = PLAIN if kind in REPLIES else SimpleNamespace(marks=RunMarks(), clean=lambda *_, **__: ([], cleaned))
     with pytest.raises(ProviderError) as caught:
         generate(
             {"m": model},
@@ -126,9 +111,9 @@ def test_the_error_for_labels_without_texts_names_the_kind_and_stops_where_askin
             round_number=0,
             texts_per_request=1,
             experiment_seed=0,
-            cleaner=PLAIN if kind in REPLIES else Dropping(kind),
+            cleaner=cleaner,
         )
-    assert f"{model.asked} {kind}" in str(caught.value)
+    assert f"{len(asked)} {kind}" in str(caught.value)
     assert advice_on(kind, "m") in str(caught.value)
     assert "Sure!" in str(caught.value)
-    assert model.asked == FINAL_AFTER.get(kind, 9 * 4)
+    assert len(asked) == FINAL_AFTER.get(kind, 9 * 4)

@@ -113,6 +113,16 @@ def test_reply_is_a_function_of_the_request_alone(model):
     alone = [model.generate([request])[0] for request in requests[::-1]][::-1]
     other = BuiltinModel(name="small", public_texts=PUBLIC, encoder=Hashed())
     assert together == alone == other.generate(requests)
+    assert together[0] != together[1]
+
+
+def test_the_seed_and_the_encoder_belong_to_the_identity(model):
+    encoder = Hashed()
+    encoder.digest = "abc"
+    assert BuiltinModel(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
+    other = BuiltinModel(name="small", public_texts=PUBLIC, encoder=Hashed(), experiment_seed=1)
+    assert other.identity != model.identity
+    assert other.generate(ask(1, label="late card")) != model.generate(ask(1, label="late card"))
 
 
 def test_batches_larger_than_a_block(model):
@@ -123,49 +133,25 @@ def test_batches_larger_than_a_block(model):
     assert replies[290] == model.generate([requests[290]])[0]
 
 
-def test_the_encoder_belongs_to_the_identity(model):
-    encoder = Hashed()
-    encoder.digest = "abc"
-    assert BuiltinModel(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
-
-
 def test_reply_does_not_hang_on_the_process(model):
+    asked = "ask(8, label='late card', good=('Is my card lost?',), bad=('Is there a fee?',))"
     code = (
         "from tests.server.llm.builtin.test_model import *;"
-        "m = BuiltinModel(name='small', public_texts=PUBLIC, encoder=Hashed());"
-        "print(written(m, ask(8, label='late card', good=('Is my card lost?',), bad=('Is there a fee?',))))"
+        f"print(written(BuiltinModel(name='small', public_texts=PUBLIC, encoder=Hashed()), {asked}))"
     )
     other = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
-    seen = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env=os.environ | {"PYTHONHASHSEED": other},
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    command, environment = [sys.executable, "-W", "ignore", "-c", code], os.environ | {"PYTHONHASHSEED": other}
+    seen = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
     here = written(model, ask(8, label="late card", good=("Is my card lost?",), bad=("Is there a fee?",)))
     assert seen == f"{here}\n"
 
 
-def test_seeds_and_experiments_differ(model):
-    first, second = model.generate(ask(2, label="late card"))
-    assert first != second
-    other = BuiltinModel(name="small", public_texts=PUBLIC, encoder=Hashed(), experiment_seed=1)
-    assert other.generate(ask(1, label="late card"))[0] != first
-    assert other.identity != model.identity
-
-
-def test_nothing_public_and_nothing_shown_comes_back(model):
+def test_nothing_public_and_nothing_shown_comes_back_and_texts_vary(model):
     good, bad = tuple(PUBLIC[3:7]), tuple(PUBLIC[-9:-5])
-    public = {normal_words(text) for text in PUBLIC}
-    texts = written(model, [*ask(40), *ask(40, good=good, bad=bad)])
-    assert len(texts) > 200  # the grammar of this corpus is so small that many drafts are copies, and are dropped
-    assert not public & {normal_words(text) for text in texts}
-
-
-def test_texts_vary(model):
-    texts = written(model, ask(40))
-    assert len({normal_words(text) for text in texts}) > 0.7 * len(texts)
+    plain, shown = written(model, ask(40)), written(model, ask(40, good=good, bad=bad))
+    assert len(plain + shown) > 200  # the grammar of this corpus is so small that many drafts are copies, and dropped
+    assert not {normal_words(text) for text in PUBLIC} & {normal_words(text) for text in plain + shown}
+    assert len({normal_words(text) for text in plain}) > 0.7 * len(plain)
 
 
 def test_the_description_steers(model):
@@ -179,25 +165,19 @@ def test_the_description_steers(model):
     assert max(share(texts["a"], "stolen"), share(texts["b"], "post"), share(texts["c"], "declined")) < 0.1
 
 
-def test_words_of_a_label_that_were_never_read_are_written(model):
+def test_words_of_a_label_that_were_never_read_are_written_and_codes_are_not(model):
     labels = (("voucher", "a gift voucher"), ("late card", "a card that has not come"))
     texts = written(model, ask(labels=labels, label="voucher"))
     assert share(texts, "voucher") + share(texts, "gift") > 0.6
-
-
-def test_of_the_name_of_a_label_that_is_not_described_words_are_written_and_codes_are_not(model):
-    labels = (("voucher", "voucher"), ("lost_card", "lost card"), ("dx_4711", "dx 4711"))
-    named, coded = (written(model, ask(20, labels=labels, label=label)) for label in ("voucher", "dx_4711"))
+    bare = (("voucher", "voucher"), ("lost_card", "lost card"), ("dx_4711", "dx 4711"))
+    named, coded = (written(model, ask(20, labels=bare, label=label)) for label in ("voucher", "dx_4711"))
     assert share(named, "voucher") > 0.3
     assert share(coded, "4711") == 0
 
 
-def test_good_exemplars_draw(model):
-    good = ("Is my transfer declined?", "Why is the transfer declined by the bank?")
-    assert share(written(model, ask(good=good)), "declined") > 3 * share(written(model, ask()), "declined")
-
-
-def test_bad_exemplars_push(model):
+def test_good_exemplars_draw_and_bad_ones_push(model):
+    drawn = ("Is my transfer declined?", "Why is the transfer declined by the bank?")
+    assert share(written(model, ask(good=drawn)), "declined") > 3 * share(written(model, ask()), "declined")
     good = ("Why is my transfer pending?", "How come my transfer is declined?")
     bad = ("Why is the payment pending?", "How come the payment is pending?")
     alone, contrastive = written(model, ask(good=good)), written(model, ask(good=good, bad=bad))
@@ -219,15 +199,19 @@ def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
 @pytest.mark.parametrize("must", [("replacement card",), ("charged with a fee", "abroad"), ("zeppelin flight",)])
 def test_keyphrases_stand_in_each_text(model, must):
     texts = written(model, ask(20, n=2, must=must))
+    beside_a_source = written(model, ask(10, source=(PUBLIC[0],), must=must))
     assert len(texts) >= 25
-    assert all(phrase in text for text in texts for phrase in must)
+    assert len(beside_a_source) >= 40
+    assert all(phrase in text for text in texts + beside_a_source for phrase in must)
     assert np.mean([len(text.split()) for text in texts]) > len(" ".join(must).split()) + 2
 
 
 @pytest.mark.parametrize("words", [30, 60])
-def test_many_keyphrases_keep_to_the_wanted_length(ward, words):
-    must = ("swollen calf", "zeppelin", "raised CRP", "oxygen", "a fall", "wheeze")
-    texts = written(ward, ask(20, labels=NOTES, must=must, words=words))
+@pytest.mark.parametrize(
+    "must", [(), ("swollen calf", "zeppelin", "raised CRP", "oxygen", "a fall", "wheeze")], ids=len
+)
+def test_the_requested_length_is_met_with_and_without_keyphrases(ward, words, must):
+    texts = written(ward, ask(20, labels=NOTES, label="pneumonia", must=must, words=words))
     assert all(phrase in text for text in texts for phrase in must)
     assert 0.6 * words < np.mean([len(text.split()) for text in texts]) < 1.6 * words
 
@@ -239,12 +223,6 @@ def test_keyphrases_by_example_take_the_layout_of_the_examples(ward):
     texts = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
     assert all(phrase in text for text in texts for phrase in must)
     assert np.mean(["\n" in text for text in texts]) > np.mean(["\n" in text for text in plain]) + 0.2
-
-
-def test_keyphrases_beside_a_source_are_added(model):
-    texts = written(model, ask(10, source=(PUBLIC[0],), must=("zeppelin flight", "my card")))
-    assert len(texts) >= 40
-    assert all("zeppelin flight" in text and "my card" in text for text in texts)
 
 
 # Measured on the demo corpus with the shipped encoder, 150 texts: a paraphrase changes .34 of the words at a cosine of
@@ -300,11 +278,11 @@ def test_subtopics_are_phrases_of_the_label_that_were_read(ward):
     assert any("wheez" in phrase for phrase in listed["COPD exacerbation"])
 
 
-def test_subtopics_differ_by_seed_unless_the_temperature_is_zero(ward):
-    first, second = ward.generate(ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True))
-    assert first != second
-    first, second = ward.generate(ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True, temperature=0))
-    assert first == second
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_subtopics_differ_by_seed_unless_the_temperature_is_zero(ward, temperature):
+    asked = ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True, temperature=temperature)
+    first, second = ward.generate(asked)
+    assert (first == second) == (temperature == 0)
 
 
 def test_subtopics_without_label_are_what_is_read_most(model):
@@ -312,30 +290,28 @@ def test_subtopics_without_label_are_what_is_read_most(model):
     assert {"card", "transfer"} & {word for phrase in reply.texts for word in phrase.split()}
 
 
-def test_notes_have_many_sentences_and_are_not_cut(ward):
+def test_notes_have_many_sentences_and_take_the_layout_of_their_exemplars(ward):
     texts = written(ward, ask(30, labels=NOTES, label="heart failure"))
     assert np.median([len(text.split()) for text in texts]) > 40
     assert np.mean([len(sentences(text)) for text in texts]) > 3
-
-
-def test_notes_take_the_layout_of_their_exemplars(ward):
     good = tuple(text for text in public_text(600, 8) if text.count("\n") >= 4)[:4]
     headed = written(ward, ask(20, labels=NOTES, label="pneumonia", good=good))
     assert np.mean([text.count("\n") >= 2 for text in headed]) > 0.8
 
 
-@pytest.mark.parametrize("words", [30, 90])
-def test_the_wanted_length_is_met_about(ward, words):
-    texts = written(ward, ask(30, labels=NOTES, label="pneumonia", words=words))
-    assert 0.6 * words < np.mean([len(text.split()) for text in texts]) < 1.6 * words
-
-
-def test_reading_less_writes_differently(model):
-    narrow = BuiltinModel(name="narrow", public_texts=PUBLIC, encoder=Hashed(), share=0.3)
-    wide = set(itertools.chain.from_iterable(map(tokenise, written(model, ask(60)))))
-    small = set(itertools.chain.from_iterable(map(tokenise, written(narrow, ask(60)))))
+def test_reading_less_and_noise_write_differently(model):
+    fields = {"public_texts": PUBLIC, "encoder": Hashed()}
+    narrow = BuiltinModel(name="narrow", **fields, share=0.3)
+    wide, small = (set(itertools.chain(*map(tokenise, written(one, ask(60))))) for one in (model, narrow))
     assert len(small) < len(wide)
     assert narrow.identity != model.identity
+
+    def unheard(noise):
+        noisy = BuiltinModel(name="noisy", **fields, noise=noise)
+        between = noisy._library.between
+        return np.mean([between.unheard(part) for text in written(noisy, ask(30)) for part in sentences(text)])
+
+    assert unheard(1.0) > unheard(0.0)
 
 
 def test_a_section_is_written_from_public_ones_under_its_heading_whatever_its_description_says():
@@ -368,15 +344,6 @@ def test_a_section_that_is_a_formula_may_be_a_public_one():
     assert "None known." not in written(BuiltinModel(**fields), asked)
 
 
-def test_noise_writes_what_was_never_read():
-    def unheard(noise):
-        model = BuiltinModel(name="noisy", public_texts=PUBLIC, encoder=Hashed(), noise=noise)
-        between = model._library.between
-        return np.mean([between.unheard(part) for text in written(model, ask(30)) for part in sentences(text)])
-
-    assert unheard(1.0) > unheard(0.0)
-
-
 def test_reads_at_the_first_request_and_not_before():
     encoder = Hashed()
     model = BuiltinModel(name="lazy", public_texts=PUBLIC, encoder=encoder)
@@ -386,21 +353,17 @@ def test_reads_at_the_first_request_and_not_before():
     assert encoder.calls > 0
 
 
-@pytest.mark.parametrize("texts", [(), ("", "   ")])
-def test_needs_something_to_read(texts):
+def test_one_text_is_enough_to_run_and_none_is_not():
+    model = BuiltinModel(name="one", public_texts=["Where is my card?"], encoder=Hashed())
+    assert len(model.generate(ask(3, label="late card"))) == 3
     with pytest.raises(ProviderError, match="public"):
-        BuiltinModel(name="empty", public_texts=texts, encoder=Hashed())
+        BuiltinModel(name="empty", public_texts=("", "   "), encoder=Hashed())
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0}, {"share": 1.1}, {"focus": 0}, {"noise": -0.1}, {"name": ""}])
 def test_wrong_settings(wrong):
     with pytest.raises(ConfigError):
         BuiltinModel(**({"name": "m", "public_texts": PUBLIC, "encoder": Hashed()} | wrong))
-
-
-def test_a_single_text_is_enough_to_run():
-    model = BuiltinModel(name="one", public_texts=["Where is my card?"], encoder=Hashed())
-    assert len(model.generate(ask(3, label="late card"))) == 3
 
 
 @pytest.mark.parametrize(

@@ -54,18 +54,10 @@ def test_two_fresh_processes_give_the_same_tokens_and_report_to_nobody(folder, t
     assert not list(tmp_path.rglob("*ga_cid"))  # the identity under which telemetry would report
 
 
-def test_continuations_differ_and_a_seed_decides_them(engine):
-    (first,) = sampled(engine, [job(count=4)])
-    assert len({tuple(ids) for ids in first}) == 4
-    assert sampled(engine, [job(count=4)]) == [first]
-    assert sampled(engine, [job(seed=6, count=4)]) != [first]
-    assert all(len(ids) <= 20 for ids in first)
-
-
 def test_no_temperature_takes_the_likeliest_and_a_small_top_p_few(engine):
-    cold = sampled(engine, [job(seed=seed, temperature=0.0) for seed in range(5)])
-    assert all(answer == cold[0] for answer in cold)
-    assert sampled(engine, [job(seed=seed, top_p=0.001) for seed in range(3)]) == cold[:3]
+    cold = sampled(engine, [job(seed=seed, temperature=0.0) for seed in range(3)])
+    assert cold == [cold[0]] * 3
+    assert sampled(engine, [job(seed=seed, top_p=0.001) for seed in range(3)]) == cold
 
 
 def test_a_text_does_not_depend_on_the_order_and_prompts_that_begin_alike_are_each_done_once(engine):
@@ -113,12 +105,6 @@ def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"GGUF cut off")
     with pytest.raises(ConfigError, match="loaded"):
         OpenVino(tmp_path, name="m")
-
-
-def test_without_the_package_the_error_says_which_extra(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openvino_genai", None)
-    with pytest.raises(ConfigError, match=r"openvino_genai.*EXTRAS=\[models\]"):
-        OpenVino(folder, name="m")
 
 
 def test_a_failure_of_the_engine_is_one_of_the_provider(engine, monkeypatch):

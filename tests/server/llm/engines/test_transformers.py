@@ -47,14 +47,3 @@ def test_continuations_of_one_prompt_differ_and_do_not_depend_on_the_batch(folde
     assert [len(continuations) for continuations in results[0]] == [3, 1, 2]
     assert len({tuple(ids) for ids in results[0][0]}) == 3
     assert all(len(ids) <= 5 for ids in results[0][2])
-
-
-def test_a_stop_ends_a_continuation(folder):
-    engine = Transformers(folder, name="m", device="cpu", dtype="float32", batch_tokens=10_000)
-    decode = engine._tokenizer.decode
-    (free,) = sampled(engine, [job(count=20, max_new_tokens=40)])
-    stop = decode(free[0])[5]
-    (ended,) = sampled(engine, [job(count=20, max_new_tokens=40, stop=stop)])
-    for whole, part in zip(map(decode, free), map(decode, ended), strict=True):
-        assert whole.startswith(part.split(stop)[0])
-        assert len(part) <= whole.find(stop) + 1 or stop not in whole

@@ -1,6 +1,5 @@
 """The request layer under both real SDKs, against servers that fail in every way that is known of."""
 
-import asyncio
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ import pytest
 from common.errors import ConfigError, ProviderError
 from server.llm.base import Provider
 from server.llm.cache import Cached
-from server.llm.remote.provider import Remote, cancel_requests
+from server.llm.remote.provider import cancel_requests
 from server.llm.remote.retry import Clock, Failure, Outage
 from server.llm.render import Prompts
 from server.llm.spending import Spending
@@ -21,6 +20,11 @@ from tests.support.remote_models import KEY
 
 HTML = (200, {"content-type": "text/html"}, b"<html>gateway</html>")
 PRICE = {"as_of": "today", "input": 1.0, "output": 10.0}
+
+
+def limited(message, after=None):
+    """An answer that the rate limit is reached, with a time to come back in its header."""
+    return 429, {} if after is None else {"retry-after": after}, error("rate_limit_error", message)
 
 
 class TestRemote(ProviderContract):
@@ -40,50 +44,33 @@ def test_without_a_key_it_stops_at_once(build, monkeypatch, kind):
         build()
 
 
-@pytest.mark.parametrize("around", ["{}", " {}", "{} ", "{}\n", "\t{}\r\n", "\u00a0{}"])
+@pytest.mark.parametrize("around", [" {}", "{}\n", "\t{}\r\n", "\u00a0{}"])
 def test_white_space_around_a_key_is_left_out(build, monkeypatch, kind, sent, around):
     monkeypatch.setenv(f"{kind.name.upper()}_API_KEY", around.format(KEY))
     assert len(sent(build(), requests(1))) == 1
 
 
-@pytest.mark.parametrize(
-    "key",
-    ['"{}"', "'{}'", "\u201c{}\u201d", "{0} {0}", "{0}\n{0}", "{}\0", "{}\x7f", "{}ä", "\ufeff{}", "{0}\u200b{0}"],
-)
+@pytest.mark.parametrize("key", ['"{}"', "\u201c{}\u201d", "{0} {0}", "{0}\n{0}", "{}\0", "{}ä", "{0}\u200b{0}"])
 def test_a_key_with_other_characters_is_refused_by_its_variable_and_not_shown(build, monkeypatch, kind, key):
     variable = f"{kind.name.upper()}_API_KEY"
-    given = dict(os.environ) | {variable: key.format(KEY)}  # no environment takes NUL
-    monkeypatch.setattr(os, "environ", given)
+    monkeypatch.setattr(os, "environ", dict(os.environ) | {variable: key.format(KEY)})  # no environment takes NUL
     with pytest.raises(ConfigError) as refused:
         build()
     assert refused.value.what == variable
-    assert refused.value.do
     assert KEY not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("https_proxy", "socks5://proxy:1"),
-        ("NO_PROXY", "[::1]"),
-        ("SSL_CERT_FILE", "/gone"),
-        ("ALL_PROXY", "http://:1"),
-    ],
-)
-def test_a_variable_that_the_sdk_cannot_use_is_named_before_anything_is_sent(build, monkeypatch, variable, value):
-    monkeypatch.setenv(variable, value)
-    monkeypatch.delenv(variable.lower() if variable.isupper() else variable.upper(), raising=False)
+def test_a_variable_that_the_sdk_cannot_use_is_named_before_anything_is_sent(build, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", "/gone")
     with pytest.raises(ConfigError) as refused:
         build()
-    assert refused.value.what == variable
+    assert refused.value.what == "SSL_CERT_FILE"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"base_url": "localhost:8000/v1"},
-        {"base_url": "http://key:secret@localhost/v1"},
-        {"base_url": "http://localhost:80 00/v1"},
         {"max_tokens": 0},
         {"concurrency": 0},
         {"model": ""},
@@ -95,7 +82,7 @@ def test_a_variable_that_the_sdk_cannot_use_is_named_before_anything_is_sent(bui
         {"price": {"as_of": "today", "input": -1, "output": 1}},
     ],
 )
-def test_wrong_settings(build, wrong):
+def test_wrong_settings_are_refused(build, wrong):
     with pytest.raises(ConfigError):
         build(**wrong)
 
@@ -112,53 +99,45 @@ def test_what_passes_is_tried_again_with_growing_waits(model, server, time, stat
     assert time.slept == [0.75, 1.5, 3.0]
 
 
-@pytest.mark.parametrize("after", ["7", "7s", "7000ms", "0m7s", "7 seconds", formatdate(1_700_000_007.0, usegmt=True)])
+@pytest.mark.parametrize("after", ["7", "7000ms", "0m7s", formatdate(1_700_000_007.0, usegmt=True)])
 def test_the_servers_word_on_when_to_come_back_counts_for_all(build, server, time, after):
     model = build(concurrency=2)
-    server.script = [(429, {"retry-after": after}, error("rate_limit_error"))]
+    server.script = [limited("no", after)]
     assert all(reply.texts for reply in model.generate(requests(4)))
     assert time.at == pytest.approx(1007.0)
 
 
-@pytest.mark.parametrize("after", ["soon", "nan", "inf", ""])
-def test_a_date_that_cannot_be_read_is_no_date(model, server, time, after):
-    server.script = [(503, {"retry-after": after}, error("api_error"))]
-    assert model.generate(requests(1))[0].texts
-    assert time.slept == [0.75]
-
-
-def test_without_a_header_the_message_tells_when_to_come_back(model, server, time):
-    server.script = [
-        (429, {}, error("rate_limit_error", "Limit 9, used 9. Please try again in 1m1.5s. See the page 4s"))
-    ]
-    assert model.generate(requests(1))[0].texts
-    assert time.slept == [61.5]
-
-
 @pytest.mark.parametrize(
-    ("after", "until"),
-    [(after, "2023-11-15 00:13 UTC") for after in ("7200", "2h", "120 minutes")] + [("1e12", "2024-11-14")],
-)
-def test_a_server_that_asks_for_hours_stops_the_run_and_says_until_when(model, server, time, after, until):
-    server.script = [(429, {"retry-after": after}, error("rate_limit_error"))]
-    with pytest.raises(ProviderError, match=rf"until {until}.*resume"):
-        model.generate(requests(2))
-    assert not time.slept
-
-
-@pytest.mark.parametrize(
-    "message",
+    ("answer", "wait"),
     [
-        "Please try again. Code 500 deadline exceeded",
-        "retry 3 more times",
-        "Please try again later (max 20 million tokens)",
-        "Please wait; limit: 10 messages per minute",
+        (limited("no", "soon"), 0.75),
+        (limited("no", "nan"), 0.75),
+        (limited("Limit 9, used 9. Please try again in 1m1.5s. See the page 4s"), 61.5),
+        (limited("Please try again. Code 500 deadline exceeded"), 0.75),
+        (limited("Please try again later (max 20 million tokens)"), 0.75),
+        (limited("Please wait; limit: 10 messages per minute"), 0.75),
     ],
 )
-def test_a_number_that_is_no_time_is_no_wait(model, server, time, message):
-    server.script = [(429, {}, error("rate_limit_error", message))]
+def test_a_wait_is_read_from_the_header_or_else_the_message(model, server, time, answer, wait):
+    server.script = [answer]
     assert model.generate(requests(1))[0].texts
-    assert time.slept == [0.75]
+    assert time.slept == [wait]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (limited("no", "7200"), "until 2023-11-15 00:13 UTC.*resume"),
+        (limited("no", "120 minutes"), "until 2023-11-15 00:13 UTC.*resume"),
+        (limited("no", "1e12"), "until 2024-11-14"),
+        (limited("Rate limit reached: requests per day (RPD): limit 200, used 200."), "tomorrow"),
+    ],
+)
+def test_a_server_that_asks_for_hours_stops_the_run_and_says_until_when(model, server, time, answer, said):
+    server.script = [answer]
+    with pytest.raises(ProviderError, match=said):
+        model.generate(requests(2))
+    assert not time.slept
 
 
 def test_a_server_that_has_answered_is_not_believed_to_refuse_a_parameter_and_may_lose_a_single_request(model, server):
@@ -175,20 +154,11 @@ def test_a_slow_server_is_not_given_up_after_two_failures():
     assert [outage.lasts_too_long(failure) for _ in range(3)] == [False, False, True]
 
 
-def test_a_limit_of_the_day_stops_the_run_at_once(model, server, time):
-    server.script = [(429, {}, error("requests", "Rate limit reached: requests per day (RPD): limit 200, used 200."))]
-    with pytest.raises(ProviderError, match="tomorrow"):
-        model.generate(requests(2))
-    assert not time.slept
-
-
 REPORTED = [
     ({"code": 429, "message": "slow down"}, "again"),
-    ({"code": "rate_limit_exceeded", "message": "slow down"}, "again"),
     ({"type": "overloaded_error", "message": "x"}, "again"),
     ({"message": "Too many requests, try again in 7s"}, "again"),
     ("rate limit", "again"),
-    ({"code": "500", "message": "x"}, "again"),
     ({"code": "insufficient_quota", "message": "x"}, "hopeless"),
     ({"type": "authentication_error", "message": "x"}, "hopeless"),
     ({"code": 400, "message": "Unsupported parameter: 'max_tokens'"}, "hopeless"),
@@ -212,23 +182,18 @@ def test_an_error_in_a_good_answer_counts_as_what_it_says(model, server, time, r
     assert bool(time.slept) is (follows == "again")
 
 
-@pytest.mark.parametrize("nothing", [None, []])
-def test_an_error_beside_no_completion_counts_too(model, server, time, nothing):
-    server.script = [(200, {}, {"error": {"code": 429}, "choices": nothing, "content": nothing})]
+def test_an_error_counts_beside_no_completion_alone(model, server, time, kind):
+    server.script = [(200, {}, {"error": {"code": 429}, "choices": None, "content": []})]
     assert model.generate(requests(1))[0].texts
     assert time.slept
-
-
-def test_a_good_answer_with_a_note_on_an_error_is_good(model, server, kind):
     server.script = [(200, {}, kind.answer(["a", "b"]) | {"error": {"message": "half of it was lost"}})]
     assert model.generate(requests(1))[0].texts == ("a", "b")
 
 
 @pytest.mark.parametrize("fault", ["cut", "cut short", "slow"])
 def test_connections_that_are_cut_and_answers_that_do_not_come(build, server, fault):
-    model = build(timeout=1.0 if fault == "slow" else 60.0)
     server.script = [fault]
-    assert model.generate(requests(1))[0].texts
+    assert build(timeout=1.0 if fault == "slow" else 60.0).generate(requests(1))[0].texts
     assert len(server.seen) == 2
 
 
@@ -278,8 +243,7 @@ def test_hopeless_errors_stop_at_once_without_key_or_prompt(model, server, time,
         model.generate(requests(2, good=("an exemplar",)))
     message = str(caught.value)
     assert str(status) in message
-    assert KEY not in message
-    assert "exemplar" not in message
+    assert not any(secret in message for secret in (KEY, "exemplar"))
     assert len(server.seen) == 1
     assert not time.slept
 
@@ -333,7 +297,7 @@ def test_a_server_that_answers_nothing_is_tried_for_two_minutes_and_the_log_says
 
 
 def test_a_busy_server_that_says_when_to_come_back_is_not_given_up_after_two_minutes(model, server, time):
-    server.script = [(429, {"retry-after": "90"}, error("rate_limit_error"))] * 5
+    server.script = [limited("no", "90")] * 5
     assert model.generate(requests(1))[0].texts
     assert time.at == pytest.approx(1450.0)
 
@@ -374,40 +338,33 @@ def test_concurrency_is_used_and_bounded(build, server):
     assert server.most == 3
 
 
-def test_a_call_from_a_thread_beside_a_running_loop(model):
-    async def outer():
-        with ThreadPoolExecutor(1) as pool:
-            return await asyncio.get_running_loop().run_in_executor(pool, model.generate, requests(2))
-
-    assert len(asyncio.run(outer())) == 2
-
-
-def test_requests_are_paced(build, time):
-    model = build(requests_per_minute=30, concurrency=4)
-    model.generate(requests(5))
+def test_requests_are_paced_by_number_and_by_tokens_really_used(build, time):
+    build(requests_per_minute=30, concurrency=4).generate(requests(5))
     assert time.at == pytest.approx(1008.0)
-
-
-def test_tokens_are_paced_by_what_was_really_used(build, server, time):
     model = build(tokens_per_minute=160)
-    expected = sum(model.estimate(requests(1)[0]))
-    model.generate(requests(3))
-    # Each used 16 tokens, six seconds' worth, whatever was expected.
-    assert expected > 100
-    assert time.at == pytest.approx(1012.0)
+    assert sum(model.estimate(requests(1)[0])) > 100
+    model.generate(requests(3))  # each used 16 tokens, six seconds' worth, whatever was expected
+    assert time.at == pytest.approx(1020.0)
 
 
-def test_the_check_asks_for_the_model_alone(model, server):
-    model.check()
+def test_the_check_asks_for_the_model_alone_and_for_no_word_that_a_cap_forbids(build, server):
+    build().check()
     assert server.paths == ["/v1/models/test-model"]
+    server.missing = True
+    build(spending=Spending(max_tokens=10)).check()
+    assert not server.seen
 
 
-def test_the_check_names_a_model_that_there_is_not_and_a_wrong_key(model, server):
+def test_the_check_names_a_model_that_there_is_not_a_wrong_key_and_a_server_that_loads(model, server):
     server.unknown = True
     with pytest.raises(ProviderError, match="404"):
         model.check()
-    server.script = [(401, {}, error("authentication_error"))]
-    with pytest.raises(ProviderError, match="401"):
+    server.script = [(401, {}, error("authentication_error", f"{KEY} is no key"))]
+    with pytest.raises(ProviderError, match="401") as caught:
+        model.check()
+    assert KEY not in str(caught.value)
+    server.script = [(503, {}, error("unavailable_error", "Loading model"))] * 3
+    with pytest.raises(ProviderError, match="loads its"):
         model.check()
 
 
@@ -427,7 +384,6 @@ def test_the_check_asks_a_server_without_a_list_for_a_word_and_waits_for_a_busy_
     ("status", "body"),
     [
         (400, {"detail": "Server is pinned to\n'a'."}),
-        (422, error("invalid", "Server is pinned to 'a'.")),
         (500, error("server_error", "Server is pinned to 'a'." + "b" * 999)),
     ],
 )
@@ -439,36 +395,14 @@ def test_the_check_passes_on_what_a_server_without_a_list_says_of_the_word(model
     assert len(str(caught.value)) < 600
 
 
-def test_the_check_passes_on_no_words_about_a_key(model, server):
-    server.missing = True
-    server.script = [(404, {}, {}), (401, {}, error("authentication_error", f"{KEY} is no key"))]
-    with pytest.raises(ProviderError, match="401") as caught:
-        model.check()
-    assert KEY not in str(caught.value)
-
-
-def test_the_check_asks_for_no_word_that_a_cap_forbids(build, server):
-    server.missing = True
-    build(spending=Spending(max_tokens=10)).check()
-    assert not server.seen
-
-
-def test_a_server_that_loads_its_model_is_said_to_be_loading(model, server):
-    server.script = [(503, {}, error("unavailable_error", "Loading model"))] * 3
-    with pytest.raises(ProviderError, match="loads its"):
-        model.check()
-
-
-def test_the_key_is_shown_nowhere(model, server):
-    model.generate(requests(1))
-    assert KEY not in repr(model) + repr(vars(model)) + model.identity
-    assert any(KEY in value for value in server.headers[0].values())
-
-
-def test_identity_names_what_a_reply_depends_on(build):
+def test_the_identity_names_what_a_reply_depends_on_and_nothing_shows_the_key(build, server):
     changes = ({}, {"model": "o"}, {"max_tokens": 9}, {"base_url": "http://x"})
     assert len({build(**change).identity for change in changes}) == 4
     assert build().identity == build(concurrency=2, name="n").identity
+    model = build()
+    model.generate(requests(1))
+    assert KEY not in repr(model) + repr(vars(model)) + model.identity
+    assert any(KEY in value for value in server.headers[0].values())
 
 
 # Spending
@@ -533,7 +467,6 @@ def prompts(tmp_path):
     return Prompts(tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "openai"], indirect=True)
 def test_an_empty_system_part_sends_no_system_message(model, server):
     model.generate(requests(1))
     assert "system" not in server.seen[0]
@@ -544,22 +477,17 @@ def test_nothing_goes_out_but_the_prompt(build, prompts, server, kind):
     request = requests(1, good=("Where is it?",), temperature=0.3)[0]
     (reply,) = build(prompts=prompts).generate([request])
     system, user = prompts.render(request)
+    asked = {"role": "user", "content": user}
     cached = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
-    expected = {
-        "anthropic": {
-            "model": "test-model",
-            "max_tokens": 300,
-            "system": cached,
-            "messages": [{"role": "user", "content": user}],
-        },
+    fields = {
+        "anthropic": {"max_tokens": 300, "system": cached, "messages": [asked]},
         "openai": {
-            "model": "test-model",
             "max_completion_tokens": 300,
             "temperature": 0.3,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+            "messages": [{"role": "system", "content": system}, asked],
         },
     }
-    assert server.seen == [expected[kind.name]]
+    assert server.seen == [{"model": "test-model"} | fields[kind.name]]
     assert reply.texts == ("Text 0 of a kind, line 0.", "Text 0 of a kind, line 1.")
     assert (reply.input_tokens, reply.output_tokens) == (11, 5)
 
@@ -600,15 +528,11 @@ def test_without_a_system_role_its_part_comes_first_in_the_users(build, prompts,
 
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
-def test_prompt_caching_can_be_left_out_and_is_counted(build, prompts, server):
-    model = build(
-        prompts=prompts,
-        prompt_caching=False,
-        price=PRICE | {"cached": 0.1, "kept": 2.0},
-        spending=(spending := Spending()),
-    )
+def test_prompt_caching_can_be_left_out_and_is_counted(build, prompts, server, kind):
+    price = PRICE | {"cached": 0.1, "kept": 2.0}
+    model = build(prompts=prompts, prompt_caching=False, price=price, spending=(spending := Spending()))
     use = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 50, "output_tokens": 1}
-    server.script = [(200, {}, server_answer | {"usage": use}) for server_answer in [server._fresh("", ASKS_TWO, 0)]]
+    server.script = [(200, {}, kind.answer(["one", "two"], usage=use))]
     (reply,) = model.generate(requests(1, good=("Where is it?",)))
     assert server.seen[0]["system"] == "Be terse."
     assert (reply.input_tokens, reply.cached_tokens) == (160, 100)
@@ -629,7 +553,3 @@ def test_cached_tokens_are_told_apart(build, server, kind):
 def test_an_answer_longer_than_the_sdk_allows_is_refused(build):
     with pytest.raises(ConfigError, match="max_tokens"):
         build(max_tokens=30_000)
-    assert isinstance(build(), Remote)
-
-
-ASKS_TWO = {"messages": [{"content": "Answer with a JSON list of 2 strings"}]}

@@ -1,6 +1,6 @@
 """`llm=server` against our server and two that nobody here wrote: what they answer, and a run that they leave.
 
-The models are tiny; with the real weights of `caucus-coordinator models smollm2` the last test asks those too.
+The models are tiny.
 """
 
 import asyncio
@@ -15,9 +15,7 @@ from server.llm.remote import openai
 from server.llm.remote.chat import RemoteSettings
 from server.llm.remote.retry import failure_of
 from tests.support import serving
-from tests.support.prompts import render
 from tests.support.provider_contract import requests
-from tests.support.real_models import fetched
 from tests.support.runs import labelled, lines, read, resume, tiny
 from tests.support.tiny_gguf import tiny_gguf
 from tests.support.tiny_models import tiny_llama, tiny_writer
@@ -106,26 +104,6 @@ def test_a_completion_has_text_tokens_and_the_reason_of_its_end(served):
     assert other.usage.read > short.usage.read > 0
 
 
-def test_requests_at_once_are_each_answered_in_their_place(served):
-    arrivals = {}
-    replies = provider(served).generate(requests(12), arrived=arrivals.__setitem__)
-    assert [arrivals[place] for place in range(12)] == replies
-    for reply in replies:
-        assert reply.loss in {"truncated", "unreadable"}
-        assert reply.input_tokens > 0
-        assert 0 < reply.output_tokens <= 24
-
-
-def test_a_seed_gives_the_same_text_again_when_requests_come_one_by_one(served):
-    first = completions(served, requests(6))
-    assert [one.text for one in completions(served, requests(6))] == [one.text for one in first]
-    assert len({one.text for one in first}) > 3
-
-
-def test_temperature_0_takes_the_likeliest(served):
-    assert len({one.text for one in completions(served, requests(4, temperature=0.0))}) == 1
-
-
 def test_a_prompt_that_does_not_fit_is_one_lost_item(served):
     if served.kind == "transformers":
         pytest.skip("transformers' server reads prompts of any length")
@@ -185,30 +163,3 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(kind,
     paid = read(folder, "metrics.json")["paid"]["own"]["replies"]
     assert paid == len(keys) + (2 if kind == "transformers" else 0)  # and one word for each check
     assert server.answered() <= paid + 2  # at most, both requests that were under way had been answered too
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_real_weights(kind, tmp_path):
-    folder = fetched("smollm2")
-    if why := serving.missing(kind):
-        pytest.skip(why)
-    model = next(folder.glob("*.gguf")) if kind == "llama.cpp" else folder
-    server = serving.Served(kind, model, tmp_path / "log.txt", context=2048)
-    try:
-        server.up()
-        model = provider(server, max_tokens=40, concurrency=2)
-        model.check()
-        system, user = "You answer in one sentence.", "Which city is the capital of France?"
-        (completion,) = completions(server, requests(1, temperature=0.1), system=system, user=user, max_tokens=40)
-        assert "Paris" in completion.text
-        replies = model.generate(requests(4, n=1, temperature=0.8))
-        assert all(reply.output_tokens > 0 for reply in replies)
-        prompt = render(requests(1, n=1, temperature=0.8)[0])
-        texts = [
-            [one.text for one in completions(server, batch, system=prompt[0], user=prompt[1], max_tokens=16)]
-            for batch in (requests(2, temperature=0.8), requests(2, temperature=0.8))
-        ]
-        assert texts[0] == texts[1]
-        assert texts[0][0] != texts[0][1]
-    finally:
-        server.killed()

@@ -60,38 +60,21 @@ def test_an_answer_is_the_engines_for_this_prompt_and_seed_and_is_counted(model)
     written = []
     model.engine.sample([job], lambda _, continuations: written.extend(continuations))
     (response,) = sent(model, body(model))
-    assert response.status_code == 200
     answer = response.json()
-    assert answer["choices"] == [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": model.checkpoint.text(written[0]), "refusal": None},
-            "logprobs": None,
-            "finish_reason": "length" if len(written[0]) == 24 else "stop",
-        }
-    ]
+    (choice,) = answer["choices"]
+    assert choice["message"] == {"role": "assistant", "content": model.checkpoint.text(written[0]), "refusal": None}
+    assert choice["finish_reason"] == ("length" if len(written[0]) == 24 else "stop")
     read, wrote = len(job.ids), len(written[0])
     assert answer["usage"] == {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
     assert (answer["object"], answer["model"]) == ("chat.completion", model.name)
 
 
-def test_texts_of_a_seed_are_the_same_alone_and_among_others(model):
+def test_texts_of_a_seed_are_the_same_alone_and_among_others_and_without_one_they_differ(model):
     together = texts(sent(model, *(body(model, seed=seed) for seed in range(8))))
     alone = [texts(sent(model, body(model, seed=seed)))[0] for seed in range(8)]
     assert together == alone
     assert len(set(together)) > 4
-
-
-def test_requests_without_a_seed_differ(model):
     assert len(set(texts(sent(model, *[body(model, seed=None)] * 4)))) > 1
-
-
-def test_other_turns_are_other_prompts(model):
-    asked = ([TURNS[1]], TURNS, [*TURNS, {"role": "assistant", "content": "My card."}, TURNS[1]])
-    read = [
-        response.json()["usage"]["prompt_tokens"] for response in sent(model, *(body(model, messages=t) for t in asked))
-    ]
-    assert read == sorted(set(read))
 
 
 def test_the_models_are_this_one(model):
@@ -110,32 +93,25 @@ def refusal(response):
     return response.status_code, error["param"], error["code"]
 
 
-def test_another_model_is_unknown(model):
-    (named,) = sent(model, None, path="/v1/models/another/one")
-    (asked,) = sent(model, body(model, model="another/one"))
-    assert refusal(named) == refusal(asked) == (404, "model", "model_not_found")
-
-
 TURN = TURNS[1]
 WRONG = [
-    *((wrong, "body") for wrong in (b"", b"{", b"\xff", b"[" * 100_000, b"[]", b"null")),
+    *((wrong, "body") for wrong in (b"{", b"\xff", b"[" * 100_000, b"[]")),
     ({"messages": None}, "messages"),
     ({"tools": []}, "tools"),
-    ({"stop": "."}, "stop"),
     ({"max_completion_tokens": 1}, "max_completion_tokens"),
     ({"max_tokens": CONTEXT}, "max_tokens"),
     ({"max_tokens": None, "max_completion_tokens": CONTEXT + 1}, "max_completion_tokens"),
-    *(({"max_tokens": wrong}, "max_tokens") for wrong in (0, -1, 7.0, True, "7")),
-    *(({"messages": wrong}, "messages") for wrong in ([], {}, "Write.", 1)),
-    *(({"messages": [TURN, wrong]}, "messages[1]") for wrong in ([], "Write.", 1, None)),
+    *(({"max_tokens": wrong}, "max_tokens") for wrong in (0, 7.0, True)),
+    *(({"messages": wrong}, "messages") for wrong in ([], "Write.")),
+    ({"messages": [TURN, "Write."]}, "messages[1]"),
     ({"messages": [{"content": "secret"}]}, "messages[0].role"),
-    *(({"messages": [TURN | {"role": wrong}]}, "messages[0].role") for wrong in ("tool", 1, [], None)),
-    *(({"messages": [TURN | {"content": wrong}]}, "messages[0].content") for wrong in (1, ["secret"], "secret\ud83d")),
-    *(({"temperature": wrong}, "temperature") for wrong in (-0.1, 2.1, "warm", True, float("nan"), [])),
-    *(({"top_p": wrong}, "top_p") for wrong in (0, 1.1, "all", False)),
-    *(({"seed": wrong}, "seed") for wrong in (-1, 2**63, 1.0, "s", True)),
-    *(({"n": wrong}, "n") for wrong in (0, 2, "1", [])),
-    *(({"stream": wrong}, "stream") for wrong in (True, 0, "no")),
+    ({"messages": [TURN | {"role": "tool"}]}, "messages[0].role"),
+    *(({"messages": [TURN | {"content": wrong}]}, "messages[0].content") for wrong in (["secret"], "secret\ud83d")),
+    *(({"temperature": wrong}, "temperature") for wrong in (2.1, "warm", float("nan"))),
+    ({"top_p": 0}, "top_p"),
+    *(({"seed": wrong}, "seed") for wrong in (-1, 2**63, 1.0)),
+    ({"n": 2}, "n"),
+    *(({"stream": wrong}, "stream") for wrong in (True, 0)),
 ]
 
 
@@ -151,15 +127,10 @@ def test_fields_that_are_null_or_missing_have_their_defaults(model, field):
     asked = body(model, max_tokens=None, n=None, stream=None, temperature=None, top_p=None)
     job = read_job(json.dumps(asked).encode(), model)
     assert (job.max_new_tokens, job.temperature, job.top_p, job.seed) == (MOST_TOKENS, 1.0, 1.0, 5)
-    chosen = read_job(json.dumps(asked | {field: 7, "temperature": 0, "top_p": 0.5}).encode(), model)
-    assert (chosen.max_new_tokens, chosen.temperature, chosen.top_p) == (7, 0, 0.5)
-
-
-def test_a_developer_is_a_system(model):
-    turns = [{"role": "developer", "content": "You write."}, TURN]
-    assert read_job(json.dumps(body(model, messages=turns)).encode(), model) == read_job(
-        json.dumps(body(model)).encode(), model
-    )
+    developer = [{"role": "developer", "content": "You write."}, TURN]
+    chosen = asked | {field: 7, "temperature": 0, "top_p": 0.5, "messages": developer}
+    other = read_job(json.dumps(chosen).encode(), model)
+    assert (other.max_new_tokens, other.temperature, other.top_p, other.ids) == (7, 0, 0.5, job.ids)
 
 
 def test_a_prompt_fits_up_to_the_last_token(model):
@@ -170,6 +141,9 @@ def test_a_prompt_fits_up_to_the_last_token(model):
 
 
 def test_what_is_not_served_has_errors_of_the_same_form(model):
+    unknown = (404, "model", "model_not_found")
+    assert refusal(sent(model, None, path="/v1/models/another/one")[0]) == unknown
+    assert refusal(sent(model, body(model, model="another/one"))[0]) == unknown
     assert refusal(sent(model, None, path="/v1/completions")[0]) == (404, None, None)
     assert refusal(sent(model, None)[0]) == (405, None, None)
 

@@ -45,14 +45,8 @@ def busy(engine):
     return made
 
 
-def test_what_comes_while_the_engine_works_is_one_batch_and_each_gets_its_own(engine, busy):
-    replies = [busy.submit(job(seed)) for seed in range(1, 6)]
-    engine.may.release(2)
-    assert [reply.result(WAIT_S) for reply in (busy.first, *replies)] == [[seed] for seed in range(6)]
-    assert engine.seen == [[0], [1, 2, 3, 4, 5]]
-
-
-def test_a_batch_is_bounded(engine, busy):
+def test_what_comes_while_the_engine_works_is_one_bounded_batch_and_each_gets_its_own(engine, busy):
+    assert not busy.first.cancel()
     replies = [busy.submit(job(seed)) for seed in range(MOST + 3)]
     engine.may.release(3)
     assert [reply.result(WAIT_S) for reply in replies] == [[seed] for seed in range(MOST + 3)]
@@ -67,13 +61,6 @@ def test_a_job_whose_client_left_while_it_waited_is_not_computed(engine, busy):
     assert engine.seen == [[0], [2]]
     with pytest.raises(CancelledError):
         gone.result(WAIT_S)
-
-
-def test_a_client_that_leaves_during_its_batch_harms_nobody(engine, busy):
-    assert not busy.first.cancel()
-    after = busy.submit(job(1))
-    engine.may.release(2)
-    assert after.result(WAIT_S) == [1]
 
 
 def test_a_failed_batch_fails_whole_and_the_next_one_is_computed(engine, busy, caplog):
