@@ -35,6 +35,7 @@ from common import rng
 from common.models.encoder import Encoder
 from server.metrics import intervals
 from server.tasks import demo_notes
+from simulations.laboratory.output import show
 from simulations.laboratory.results.data_sets import whole_set
 
 COPIES = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 44, 48, 56, 64, 80, 100, 128, 160, 200, 256, 400)
@@ -140,11 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=40)
     chosen = parser.parse_args(arguments)
     most = f"{min(_SIDE, COPIES[-1])} copies reject epsilon {EPSILON:g}"
-    sys.stdout.write(f"| records | texts | from | verbatim | near-verbatim | {most} | false alarms |\n")
+    show(f"| records | texts | from | verbatim | near-verbatim | {most} | false alarms |\n")
     for name in chosen.corpora:
         for texts in chosen.texts:
-            sys.stdout.write(f"| {name} | {texts:,} | {row(CORPORA[name](texts), texts, runs=chosen.runs)} |\n")
-            sys.stdout.flush()
+            show(f"| {name} | {texts:,} | {row(CORPORA[name](texts), texts, runs=chosen.runs)} |\n")
     return 0
 
 
