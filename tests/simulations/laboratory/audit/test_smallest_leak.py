@@ -67,20 +67,3 @@ def test_a_set_has_texts_of_its_own_or_of_a_chain(tmp_path, monkeypatch):
     corpus = smallest_leak.CORPORA["cfpb8"]
     assert [(corpus(texts).source, len(corpus(texts).texts)) for texts in (4, 5)] == [("the set", 4), ("a chain", 9)]
     smallest_leak._set.cache_clear()
-
-
-def test_the_notes_are_of_one_grammar(monkeypatch):
-    monkeypatch.setattr(smallest_leak, "_BANK", 30)
-    smallest_leak._demo_notes.cache_clear()
-    assert smallest_leak.CORPORA["demo_notes"](10).source == "the grammar"
-    smallest_leak._demo_notes.cache_clear()
-
-
-def test_personal_values_are_computed_once():
-    assert smallest_leak.values_of("Call 555-0199.") is smallest_leak.values_of("Call 555-0199.")
-
-
-def test_a_chain_writes_what_its_messages_say_three_words_at_a_time(monkeypatch):
-    monkeypatch.setattr(smallest_leak, "_BANK", 20)
-    texts = smallest_leak._chained(["a b c d", "x b c e"], np.random.default_rng(0))
-    assert set(texts) == {"a b c d", "a b c e", "x b c d", "x b c e"}

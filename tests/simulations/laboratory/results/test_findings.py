@@ -151,13 +151,6 @@ def test_an_earlier_finding_of_another_test_is_not_compared(changes, tmp_path):
     assert findings.read_earlier(tmp_path / "earlier.json", [claim(where="Table 2")]).findings.keys() == {"votes"}
 
 
-def test_claims_of_papers_and_of_this_project_are_counted_apart():
-    made = claim(), claim(name="ours", ours=True)
-    both = [findings.finding(PRESET, one, results(one, {4.0: HIGH, math.inf: HIGH, "none": NONE})) for one in made]
-    text = page.render(content(*both))
-    assert "| holds | 1 (1, 1) | 1 (1, 1) |" in text
-
-
 def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
     made = claim()
     known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
@@ -166,18 +159,6 @@ def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
     finding = findings.finding(PRESET, made, known)
     assert (finding.verdict, finding.failures) == ("does not show", ("broken",))
     assert finding.differences[0].pairs == 2
-
-
-def test_the_worst_label_is_beside_the_mean_if_all_runs_have_it():
-    made = claim()
-    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
-    with_it = {
-        key: replace(one, figures=one.figures | {"utility_encoder.worst_label": number / 100})
-        for number, (key, one) in enumerate(known.items())
-    }
-    assert "label 1.0" in page.render(content(findings.finding(PRESET, made, with_it)))
-    partly = with_it | dict(list(known.items())[:1])
-    assert "label 1.0" not in page.render(content(findings.finding(PRESET, made, partly)))
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
