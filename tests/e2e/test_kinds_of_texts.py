@@ -188,12 +188,12 @@ def test_a_census_of_one_population_steers_another_run(runs, tasks, tmp_path):
         ("unlabelled", ("method=fusegen",), r"^method fusegen;"),
         ("unlabelled", ("method=rupta", "method.rounds=1", "federation.parties=1"), r"^method rupta;"),
         ("sections", ("method=wasp",), r"^method wasp;"),
-        ("sections", ("method=census", "task.sections={a: x, A: y}", "task.train=missing.csv"), r"sections;"),
+        ("", ("task=csv", "task.sections={a: x, A: y}", "task.train=missing.csv"), r"sections;"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked(kind, overrides, message, tasks, tmp_path):
     with pytest.raises(ConfigError, match=message):
-        tiny(tmp_path / "run", *tasks[kind], *overrides)
+        tiny(tmp_path / "run", *tasks.get(kind, ()), *overrides)
     assert not (tmp_path / "run" / "synthetic.jsonl").exists()
 
 
