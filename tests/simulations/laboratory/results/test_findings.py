@@ -125,7 +125,7 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_pat
     (known,) = earlier.findings.values()
     assert (earlier.version, known.verdict, known.differences) == ("0.1.0", "does not show", old.differences)
     text = page.render(content(finding, earlier=earlier))
-    facts = ("0.1.0** 1 of 1 ", "does not show<br>", "none: +0.7 [", "**holds**: They do.<br>", "+40.0 [15.2, 64.8]")
+    facts = ("0.1.0** 1 of 1 ", "does not show<br>", "none: +0.7 [", " | holds |", "**holds**: They do.")
     assert [fact for fact in facts if fact not in text] == []
     assert "0 of 1 " in page.render(content(old, earlier=earlier))
     assert "0 of 0 " in page.render(content(findings.finding(PRESET, made, {}), earlier=earlier))
