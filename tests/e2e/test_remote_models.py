@@ -11,7 +11,7 @@ from server.llm.render import our_prompts
 from server.prepare.compose import reload_settings
 from simulations.run import simulate
 from tests.support.lanes import slow_but
-from tests.support.loopback import Loopback, error, message
+from tests.support.loopback import Loopback, error
 from tests.support.runs import command, labelled, lines, private_texts, read, texts, tiny, words_in
 
 METHODS = sorted(path.stem for path in (Path(configs.__file__).parent / "method").glob("*.yaml"))
@@ -157,14 +157,6 @@ def test_a_wrong_key_or_model_stops_before_any_party_is_asked(status, server, tm
     assert not server.seen
     assert not list((tmp_path / "run" / "state").glob("*.np*"))
     assert json.loads((tmp_path / "run" / "privacy.json").read_text())["spent"]["queries_asked"] == 0
-
-
-def test_losses_stand_in_the_rounds_and_stop_nothing(server, tmp_path):
-    refusal = (200, {}, message([], stop="refusal", written="No."))
-    server.script = [(200, {}, {"id": "test-model"}), refusal, refusal]  # of the first prompt, and in the round
-    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), *wasp("anthropic", server))
-    assert lines(folder, "rounds.jsonl")[0]["losses"] == {"haiku": {"refused": 1}}
-    assert len(texts(folder).splitlines()) == 24
 
 
 @pytest.mark.parametrize(
