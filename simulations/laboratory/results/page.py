@@ -56,8 +56,8 @@ def render(content: Content) -> str:
     stands = {name: stays for of_paper in of_papers.values() for name, stays in standing_verdicts(of_paper).items()}
     parts = [
         "# What holds of the papers' claims, and of ours, by real models\n",
-        f"Written by `make results PRESET={content.preset}`; do not edit. {_runs(content)}. With `CLAIM=NAME` it makes "
-        "the runs of one claim, whose name stands behind it.\n",
+        f"Written by `make results PRESET={content.preset}` (the runs of one claim: `CLAIM=NAME`); do not edit.",
+        f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time.\n",
         f"{_counted(content.findings, stands)}\n",
         *_changed(content.findings, content.earlier),
         content.about + "\n",
@@ -80,10 +80,6 @@ def write_page(folder: Path, content: Content) -> None:
     write_atomic(folder / PAGE, render(content).encode())
     if (picture := draw(content.lines)) is not None:
         write_atomic(folder / PICTURE, picture.encode())
-
-
-def _runs(content: Content) -> str:
-    return f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time"
 
 
 def _counted(findings: Sequence[Finding], stands: Mapping[str, bool]) -> str:
