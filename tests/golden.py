@@ -22,10 +22,9 @@ from client.writers import causal_model
 from common import wire
 from server.prepare.compose import compose_settings
 from simulations.run import simulate
-from tests.e2e import test_sections
 from tests.mutations import say
 from tests.support.loopback import Loopback
-from tests.support.runs import labelled, with_columns
+from tests.support.runs import labelled, sections_task, with_columns
 
 RECORDED = Path(__file__).with_suffix(".json")
 DEMO = ("task=demo_notes", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120")
@@ -54,7 +53,7 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
     unlabelled = ["task.labels=unlabelled" if "labels=" in line else line for line in task]
     sections = folder / "sections"
     sections.mkdir()
-    texts_in_sections = test_sections.sections_task(sections)
+    texts_in_sections = sections_task(sections)
     small = ("method.samples=8", "method.rounds=1")
     return {
         "wasp": WASP,

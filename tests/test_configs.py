@@ -30,6 +30,7 @@ from simulations.sweeps.combinations import with_overrides
 from simulations.sweeps.experiments import experiment_rows, run_names
 from tests.support.lanes import slow
 from tests.support.method_contract import plan_of
+from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
 
 ROOT = Path(configs.__file__).parent
@@ -202,25 +203,9 @@ def test_models_of_this_machine_are_mixed_by_name_and_their_texts_are_cleaned():
 @pytest.fixture(scope="module")
 def random_model(tmp_path_factory):
     """A sentence-transformers folder with a tiny BERT of random weights."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("bert")
-    torch.manual_seed(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    (folder / "vocab.txt").write_text("\n".join(pieces))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "network")
-    small = BertConfig(
-        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
-    )
-    BertModel(small).save_pretrained(folder / "network")
-    network = Transformer(str(folder / "network"), max_seq_length=32)
-    model = SentenceTransformer(modules=[network, Pooling(16)], device="cpu")
-    model.save(str(folder / "model"), create_model_card=False)
-    return folder / "model"
+    words = [*letters, *(f"##{letter}" for letter in letters)]
+    return tiny_transformer(tmp_path_factory.mktemp("bert"), words=words, longest=32)
 
 
 def test_a_pretrained_encoder_is_built_from_its_folder(random_model):

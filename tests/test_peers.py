@@ -8,8 +8,6 @@ import json
 import logging
 import math
 import socket
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -334,26 +332,6 @@ def test_nothing_needs_the_network_to_be_built(monkeypatch):
     assert build_components(settings()).providers
     anthropic.provider(name="claude", model="of nobody")
     assert not tried
-
-
-@pytest.mark.slow  # seconds; a hospital's modules are imported without the network in tests/test_extras.py
-def test_nothing_needs_the_network_to_be_imported():
-    code = """
-import socket
-tried = []
-def refuse(*args, **kwargs):
-    tried.append(args)
-    raise OSError("no network")
-socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
-import client.command, client.service, server.command, server.app, simulations.run, simulations.federation.parties
-import server.llm.remote.anthropic
-assert not tried, tried
-"""
-    environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 class Refusing:

@@ -48,12 +48,3 @@ def test_every_week_the_lock_is_compared_with_advisories():
 def test_the_tests_run_on_every_version_of_python_that_is_allowed():
     allowed = [f"3.{minor}" for minor in range(9, 20) if f"3.{minor}" in SpecifierSet(PROJECT["requires-python"])]
     assert WORKFLOWS["test"]["jobs"]["test"]["strategy"]["matrix"]["python"] == allowed
-
-
-def test_a_commit_is_checked_as_by_make():
-    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
-    (recipe,) = re.findall(r"^check: .*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
-    entries = [hook["entry"] for hook in local["hooks"]]
-    commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
-    # What follows `||` is a second attempt.
-    assert entries == [command.partition(" || ")[0] for command in commands if not command.startswith("#")]

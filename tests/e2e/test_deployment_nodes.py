@@ -13,7 +13,6 @@ pytestmark = pytest.mark.deployment
 
 MAY_LOSE_ONE = ("federation.max_dropouts=1", "secagg.corrupt=0.0")
 """Two of three cannot outvote a corrupt third: all three would have to sign."""
-PHASES = ("Open", "AskShares", *2 * ("Ask", "AskAgree", "AskUnmask"), "Close")
 
 
 def paid(deployed, number, run):

@@ -2,13 +2,11 @@
 
 import json
 import math
-from collections import Counter
 
 import pytest
 
 from common.errors import DataError
 from server.command import main
-from tests.support.lanes import slow
 from tests.support.runs import lines, read, tiny
 
 TERMS = "Fever\ncough\nchest pain\noxygen\nlactate\nswelling\nantibiotics\nno note has this\nfever\n"
@@ -35,33 +33,6 @@ def small(vocabulary, *, terms=6):
 
 def run_one(folder, vocabulary, *overrides, **size):
     return tiny(folder, *small(vocabulary, **size), *overrides)
-
-
-@pytest.mark.parametrize("parties", [slow(1), 3])
-@pytest.mark.parametrize(
-    ("settings", "sketches"),
-    [
-        (("mechanism=laplace", "sequence=independent"), 1),
-        slow(("mechanism=laplace", "sequence=iterative", "ensemble=linear"), 4),
-        slow(("mechanism=gaussian", "sequence=independent"), 1),
-        (("mechanism=gaussian", "sequence=iterative"), 2),
-    ],
-)
-def test_a_whole_run(settings, sketches, parties, vocabulary, tmp_path):
-    overrides = [f"method.{setting}" for setting in settings]
-    run = run_one(tmp_path / "run", vocabulary, f"federation.parties={parties}", *overrides)
-    privacy, (line,) = read(run, "privacy.json"), lines(run, "rounds.jsonl")
-    assert set(Counter(row["label"] for row in lines(run, "synthetic.jsonl")).values()) == {6}
-    assert [query["kind"] for query in privacy["queries"]] == ["vocabulary histogram"] + sketches * ["density sketch"]
-    assert [query["name"] for query in line["queries"]] == [query["name"] for query in privacy["queries"]]
-    assert (privacy["aggregation"] == "none") == (parties == 1)
-    assert privacy["spent"]["queries_asked"] == 1 + sketches
-    if "mechanism=laplace" in settings:
-        assert privacy["pure_epsilon"] == pytest.approx(4.0, rel=1e-6)
-        assert "pure" in privacy["statement"]
-    else:
-        assert privacy["spent"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
-        assert privacy["pure_epsilon"] is None
 
 
 def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, capsys):

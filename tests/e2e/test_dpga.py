@@ -4,8 +4,6 @@ from collections import Counter
 
 import pytest
 
-from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES
-from tests.support.lanes import slow
 from tests.support.runs import die, forked, lines, read, resume, texts, tiny
 
 SMALL = (
@@ -19,22 +17,6 @@ SMALL = (
     "method.tau=null",
     "task.public_notes=60",
 )
-METADATA = [LABELS, LENGTH_RANGE, LENGTHS, KEYWORDS, SIMILARITY]
-
-
-@pytest.mark.parametrize("parties", [slow(1), 3])
-def test_a_whole_run_asks_metadata_then_votes_and_spends_epsilon(parties, tmp_path):
-    run = tiny(tmp_path / "run", *SMALL, f"federation.parties={parties}")
-    privacy, rounds = read(run, "privacy.json"), lines(run, "rounds.jsonl")
-    assert [[query["name"] for query in line["queries"]] for line in rounds] == [[*METADATA, VOTES], [VOTES]]
-    assert len(lines(run, "synthetic.jsonl")) == 12
-    assert [line["population"] for line in rounds] == [60, 60]
-    assert privacy["spent"]["queries_asked"] == privacy["spent"]["queries_planned"] == 7
-    assert privacy["spent"]["epsilon"] == pytest.approx(4, rel=1e-3)
-    assert privacy["queries"][-1]["subsampling"] == {"rate": 0.8, "redrawn": False}
-    assert (privacy["aggregation"] == "none") == (parties == 1)
-    assert all(0 <= line["tau"] <= 1 and -1 <= line["self_similarity"] <= 1 for line in rounds)
-    assert (run / "report.html").stat().st_size > 1000
 
 
 def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(tmp_path):
@@ -57,23 +39,6 @@ def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(
     assert 0.2 < genes["tau"] < 1
     rows = Counter(row["label"] for row in lines(run, "synthetic.jsonl"))
     assert rows.keys() == genes["labels"].keys()
-
-
-@pytest.mark.parametrize(
-    "ablation",
-    [
-        slow("method.length=false"),
-        "method.keywords=0",
-        slow("method.suppression=false"),
-        slow("method.tau=0.5"),
-        slow("method.redraw=true"),
-        slow("method.subsample=1"),
-    ],
-)
-def test_every_ablation_runs_and_spends_epsilon(ablation, tmp_path):
-    run = tiny(tmp_path / "run", *SMALL, ablation, "federation.parties=1", "llm.use=[broad]")
-    assert read(run, "privacy.json")["spent"]["epsilon"] == pytest.approx(4, rel=1e-3)
-    assert len(lines(run, "synthetic.jsonl")) == 12
 
 
 def test_killed_in_the_middle_of_the_metadata_it_goes_on_with_the_answers_it_has(tmp_path):

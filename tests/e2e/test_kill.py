@@ -5,9 +5,6 @@ child of this process. The quick tests take a spread of events, the slow one a q
 """
 
 import hashlib
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,10 +14,9 @@ from common.ledger.ledger import Ledger
 from server.failure import lock_folder
 from server.prepare.compose import load_settings, store
 from server.settings.sections import with_values
-from simulations.run import simulate
 from tests.support.killing import Diary, arm
 from tests.support.lanes import slow, slow_but
-from tests.support.runs import SMALL, forked, lines, read, resume, texts, tiny
+from tests.support.runs import forked, lines, read, resume, texts, tiny
 
 SEEN = ("method.samples=36", "llm.use=[broad,noisy]")
 QUERIES = 2
@@ -256,28 +252,3 @@ def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
         tiny(run, "privacy.epsilon=8", "secagg=malicious")
     assert (run / "config.yaml").read_bytes() == before
     assert not list((run / "parties").glob("*.key")), "identities of the refused run"
-
-
-@pytest.mark.slow
-def test_seconds_of_both_processes_count(tmp_path):
-    run = kill_before(tmp_path, "server.federation.ask.Federation.close")
-    config = load_settings(run)
-    before = read(run, "state/state.json")["seconds"]
-    simulate(config, run)
-    assert read(run, "run.json")["seconds"] > before > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("event", [60, 150, 260, 330])
-def test_the_real_command_survives_a_kill(event, tmp_path):
-    run, diary = tmp_path / "run", Diary(tmp_path / "diary")
-    arguments = [*SMALL, *SEEN, f"hydra.run.dir={run}"]
-    command = [sys.executable, "-m", "tests.support.killing"]
-    killed = subprocess.run([*command, str(event), str(diary.path), *arguments], check=False, env=os.environ)
-    assert killed.returncode == -9
-    subprocess.run([*command, "never", str(diary.path), "--resume", str(run)], check=True)
-    requests = [key for (key,) in diary.read("request")]
-    assert len(set(requests)) >= len(requests) - 1
-    assert read(run, "run.json")["status"] == "complete"
-    assert read(run, "privacy.json")["spent"]["queries_asked"] == QUERIES
-    assert "round 3 of 3" in (run / "run.log").read_text()

@@ -55,12 +55,6 @@ def test_the_sum_over_parties_is_the_central_count(tmp_path, secure, sizes):
     parties.close()
 
 
-def test_one_party_alone_needs_no_masks(tmp_path):
-    parties = federation(tmp_path, [service(tmp_path, 0)], plan(1, **NOISELESS))
-    parties.open()
-    assert np.array_equal(parties.ask("votes", 0, query()).values, true_counts(query(), records(0)))
-
-
 @pytest.mark.parametrize(
     ("signed", "kind"), [(False, kind) for kind in STEPS] + [(True, kind) for kind in SIGNED_STEPS]
 )
@@ -284,15 +278,6 @@ def test_a_plan_under_the_same_run_with_another_noise_is_refused(tmp_path):
         other.ask("votes", 1, query(1))
 
 
-def test_an_answered_query_is_never_asked_again(tmp_path):
-    services = [service(tmp_path, party) for party in range(3)]
-    parties = federation(tmp_path, services, plan(3))
-    parties.open()
-    total = parties.ask("votes", 0, query(0)).values
-    deaf = federation(tmp_path, services, plan(3), on_request=lambda *_: ())
-    assert np.array_equal(deaf.ask("votes", 0, query(0)).values, total)
-
-
 def test_the_coordinator_refuses_another_plan_for_the_run(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3))
@@ -302,17 +287,6 @@ def test_the_coordinator_refuses_another_plan_for_the_run(tmp_path):
     other.open()
     with pytest.raises(RefusedError, match="another plan"):
         other.ask("votes", 1, query(1))
-
-
-def test_noise_of_the_whole_pipeline_has_the_planned_variance(tmp_path):
-    # 24 000 coordinates without records: the variance estimate's relative sd is sqrt(2/24000) = 0.9 %, and 5 of them
-    # bound a false alarm by 6e-7. A missing share of three would show as 33 %.
-    agreed = plan(3)
-    services = [service(tmp_path, party, []) for party in range(3)]
-    parties = federation(tmp_path, services, agreed)
-    parties.open()
-    total = parties.ask("votes", 0, query(candidates=12_000)).values
-    assert total.var() / agreed.queries[0].scale ** 2 == pytest.approx(1, abs=5 * (2 / 24_000) ** 0.5)
 
 
 def test_a_query_that_is_not_the_same_for_all_is_worth_nothing(tmp_path):

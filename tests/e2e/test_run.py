@@ -187,18 +187,3 @@ def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
     if name == "user level":
         assert privacy["adjacency"] == {"relation": "add or remove", "unit": "user", "max_records": 4}
         assert math.isclose(privacy["queries"][0]["sensitivity_l2"], 4 * math.sqrt(2 / 3 * (4 - 4**-5)), rel_tol=1e-9)
-
-
-def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
-    from server.methods import wasp
-
-    seen = []
-    by_example = wasp.by_example
-    monkeypatch.setattr(wasp, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k))
-    small = (*labelled(tmp_path / "data"), "method.rounds=2", "method.samples=16")
-    tiny(tmp_path / "without", *small, "method.contrast=false")
-    assert any(good for good, _ in seen)
-    assert not any(bad for _, bad in seen)
-    seen.clear()
-    tiny(tmp_path / "with", *small)
-    assert any(bad for _, bad in seen)

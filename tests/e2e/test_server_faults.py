@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.support.lanes import slow_but
 from tests.support.loopback import Loopback, chat, error
 from tests.support.runs import labelled, lines, rounds_that_add_up, texts, tiny
 
@@ -19,12 +18,6 @@ def server():
     server.close()
 
 
-AGAIN = {
-    "429 with Retry-After": (429, {"retry-after": "0.01"}, error("rate_limit_error")),
-    "500": (500, {"retry-after": "0.01"}, error("server_error")),
-    "503": (503, {"retry-after": "0"}, error("server_error")),
-}
-"""Faults after which the same request is sent again."""
 LOST = {
     "no answer in time": "slow",
     "a connection that is cut": "cut",
@@ -88,46 +81,12 @@ def counted(folder):
     return rounds
 
 
-def test_what_passes_is_asked_again_and_loses_nothing(server, tmp_path):
-    for number, fault in enumerate(AGAIN.values()):
-        server.script += [fault, fault, (200, {}, chat([f"Text {number} comes at the third time."]))]
-    (line,) = counted(run(server, tmp_path / "run"))
-    assert line["losses"] == {}
-    assert line["generated"]["own"] == TEXTS
-    assert len(server.seen) == 1 + TEXTS + 2 * len(AGAIN)
-    for at in range(1, 1 + 3 * len(AGAIN), 3):
-        first, second, third = server.seen[at : at + 3]
-        assert first == second == third
-
-
 def test_a_lost_reply_is_counted_and_its_text_asked_for_again(server, tmp_path):
     server.script = [*LOST.values()]
     (line,) = counted(run(server, tmp_path / "run", f"+{SECTION}.retries=0"))
     assert sum(line["losses"]["own"].values()) == len(LOST)
     assert line["generated"]["own"] == TEXTS
     assert line["calls"] == TEXTS + len(LOST) == len(server.seen) - 1
-
-
-@pytest.mark.parametrize("fault", slow_but({"a refusal"}, LOST))
-def test_texts_that_never_come_are_lost_by_number(fault, server, tmp_path, caplog):
-    """One text comes of each label, and of the other requests none, however often they are sent."""
-    answer = server._fresh
-    given = []
-
-    def some(path, body, number):
-        label = "harbour" in body["messages"][-1]["content"]
-        if given.count(label) < 2:
-            given.append(label)
-            return answer(path, body, number)
-        return chat([], written="")
-
-    server._fresh = some
-    server.script = [LOST[fault]]
-    (line,) = counted(run(server, tmp_path / "run", f"+{SECTION}.retries=0", "llm.most_lost=1"))
-    assert line["generated"]["own"] == 4
-    assert line["lost"]["own"] == TEXTS - 4
-    assert f"{TEXTS - 4} of {TEXTS}" in caplog.text
-    assert sum(line["losses"]["own"].values()) == line["calls"] - 4
 
 
 def test_an_unusual_answer_is_read_or_counted(server, tmp_path):

@@ -1,8 +1,5 @@
 """Kills a run at any of its events: before or after each call that writes, asks, answers or pays.
 
-    python -m tests.support.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that
-    event
-
 A diary next to the run records what is compared before and after the kill: the requests that reached a model, each
 party's answers, the total that was about to be committed, and the event at which the process died.
 """
@@ -11,9 +8,7 @@ import functools
 import hashlib
 import importlib
 import json
-import sys
 import threading
-from pathlib import Path
 
 from tests.support.runs import die
 
@@ -120,11 +115,3 @@ def _owner(name):
     except ModuleNotFoundError:
         module, kind = path.rsplit(".", 1)
         return getattr(importlib.import_module(module), kind), attribute
-
-
-if __name__ == "__main__":
-    from simulations.command import main
-
-    arm(Diary(Path(sys.argv[2])), None if sys.argv[1] == "never" else int(sys.argv[1]))
-    sys.argv[1:] = sys.argv[3:]
-    main()

@@ -76,6 +76,48 @@ def with_columns(folder, header, row):
             csv.writer(file).writerows([header, *(row(text, number) for number, text in enumerate(texts))])
 
 
+def labelled_by_sets(folder, sets):
+    """Write the files of `labelled` with these sets of labels in turn; return the overrides that name the files."""
+    overrides = labelled(folder)
+    with_columns(folder, ("text", "labels"), lambda text, number: (text, sets[number % len(sets)]))
+    return [override for override in overrides if not override.startswith("task.labels")]
+
+
+def unlabelled(folder):
+    """Write the files of `labelled` without a column of labels; return the overrides of the task."""
+    overrides = labelled(folder)
+    with_columns(folder, ("text",), lambda text, _: (text,))
+    return [override for override in overrides if not override.startswith("task.labels")] + ["task.labels=unlabelled"]
+
+
+def text_in_sections(number):
+    """Return a text of the task of `sections_task`."""
+    headings = {"Harbour": "a lantern and a pier", "Kettle": "some tea and a fire", "Meadow": "wet grass and a gate"}
+    order = (("Harbour", "Kettle", "Meadow"), ("Harbour", "Meadow"), ("Kettle", "Harbour", "Meadow"))[number % 3]
+    parts = (
+        f"{heading}:\nThere was {headings[heading]} {number % 7}. It was seen {number % 5} times.\n"
+        for heading in order
+    )
+    return f"zq{number:03}\n{''.join(parts)}"
+
+
+def sections_task(folder):
+    """Write the files of a task with sections; return the overrides that name them."""
+    public = "".join(
+        f'{{"text": "Harbour: A pier {i}.\\nKettle: The tea {i}.\\nMeadow: No gate {i}."}}\n' for i in range(30)
+    )
+    (folder / "public.jsonl").write_text(public)
+    for name, count in (("train", 60), ("test", 24)):
+        texts = "".join(f'"{text_in_sections(number)}"\n' for number in range(count))
+        (folder / f"{name}.csv").write_text(f"text\n{texts}")
+    return [
+        "task=csv",
+        "task.sections={Harbour: qa, kettle: qb, Meadow: qc}",
+        *(f"task.{name}={folder}/{name}.csv" for name in ("train", "test")),
+        f"task.public_text={folder}/public.jsonl",
+    ]
+
+
 def private_texts(tmp_path):
     """Return the texts that `labelled` wrote to the folder `data`."""
     with (tmp_path / "data" / "train.csv").open(newline="") as file:

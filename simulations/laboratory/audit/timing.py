@@ -62,6 +62,7 @@ from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
 from server.planning.calibration import calibrate
 from simulations.laboratory.audit.timed_questions import DIMENSIONS, KNOWN, questions, slowest_choices, unit
+from simulations.laboratory.output import show
 
 Call = Callable[[m.Parcel], m.Parcel]
 
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--answers", type=int, default=60, help="of each service, for each line")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a round trip on the slow line")
     options = parser.parse_args(arguments)
-    sys.stdout.write("schedule  round trip  without the record, ms  with it, ms  longer with it\n")
+    show("schedule  round trip  without the record, ms  with it, ms  longer with it\n")
     hidden = True
     for scheduled in (False, True):
         for delay in (0.0, options.delay):
@@ -94,13 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             longer = share_longer(without, beside)
             medians = (1e3 * statistics.median(times) for times in (without, beside))
             cells = (f"{'yes' if scheduled else 'no':8}", f"{delay:8.2f} s", *(f"{ms:20.2f}" for ms in medians))
-            sys.stdout.write(f"{'  '.join(cells)}  {longer:8.2f}\n")
-            sys.stdout.flush()
+            show(f"{'  '.join(cells)}  {longer:8.2f}\n")
             # The share of a sound schedule has a standard deviation of about sqrt(1 / (6 n)).
             hidden = hidden and (not scheduled or abs(longer - 0.5) < 5 * math.sqrt(1 / (6 * options.answers)))
-    sys.stdout.write(f"{'question':40}of its time\n")
+    show(f"{'question':40}of its time\n")
     for kind, share in shares_of_time():
-        sys.stdout.write(f"{kind:40}{share:11.2f}\n")
+        show(f"{kind:40}{share:11.2f}\n")
         hidden = hidden and share < 1
     return 0 if hidden else 1
 

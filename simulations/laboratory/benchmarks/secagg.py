@@ -12,7 +12,6 @@ to add it, in preallocated memory, for the same number of masks.
 import argparse
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -21,12 +20,14 @@ from cryptography.hazmat.primitives.ciphers.modes import GCM
 from numpy.typing import NDArray
 
 from common.secagg.graph import parameters
-from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
+from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, fastest
 from simulations.laboratory.output import show
 
 _CHUNK = 2**15
 _SAMPLE = 5
+_WITH_GOAL = 10**6
+"""Length for which the time to mask has a goal."""
 _LARGE = 200
 """Number of parties from which on the graph is sparse, and only a sample of the parties masks whole vectors."""
 
@@ -83,57 +84,19 @@ def bench(group: Group, lengths: Sequence[int], limits: "LowerBounds") -> list[R
         sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
         federation, index = (multiple, place - 1) if place else (single, 0)
         ours = federation.round(index, length, gone, sample=sample)
-        timed_round = TimedRound(
-            group=group,
-            length=length,
-            gone=gone,
-            ours=ours,
-            total=single.party_ms + ours.mask + ours.unmask,
-            limit=limits.masks(group.degree + 1, length),
+        total, limit = single.party_ms + ours.mask + ours.unmask, limits.masks(group.degree + 1, length)
+        show(
+            f"{group.name:22}{length:9}{gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{total:9.2f}"
+            f"{ours.mask / limit:8.2f} | {ours.add:9.1f}{ours.combine:9.1f}\n"
         )
-        show(timed_round.line())
-        ratios += timed_round.targets()
+        if length == _WITH_GOAL:
+            case = f"{group.name}, {length} words, {gone} gone"
+            ratios.append(Ratio(name=f"mask: {case}", to="limit", value=ours.mask / limit, goal=1.5))
     show(
         f"{group.name:22} set-up for 1 round: party {single.party_ms:.2f}, coordinator {single.coordinator_ms:.1f}; "
         f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}\n"
     )
     return ratios
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedRound:
-    """Cost of one round, in milliseconds of CPU time.
-
-    Attributes:
-        group: Parties and graph.
-        length: Number of words in each vector.
-        gone: Number of parties that dropped out.
-        ours: Time of each step of Caucus's aggregation.
-        total: Total time of a party, including its set-up for one round.
-        limit: Lower bound on the time for a party's masks.
-    """
-
-    group: Group
-    length: int
-    gone: int
-    ours: RoundCost
-    total: float
-    limit: float
-
-    def line(self) -> str:
-        """Return this round's line in the table."""
-        ours = self.ours
-        return (
-            f"{self.group.name:22}{self.length:9}{self.gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{self.total:9.2f}"
-            f"{ours.mask / self.limit:8.2f} | {ours.add:9.1f}{ours.combine:9.1f}\n"
-        )
-
-    def targets(self) -> list[Ratio]:
-        """Return the ratios that have a goal."""
-        case = f"{self.group.name}, {self.length} words, {self.gone} gone"
-        if self.length != 10**6:
-            return []
-        return [Ratio(name=f"mask: {case}", to="limit", value=self.ours.mask / self.limit, goal=1.5)]
 
 
 class LowerBounds:

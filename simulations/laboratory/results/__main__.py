@@ -24,6 +24,7 @@ from pathlib import Path
 
 from common.errors import CaucusError, ConfigError
 from server.failure import sole_process
+from simulations.laboratory.output import show
 from simulations.laboratory.results import cells, claims, data_sets, execution, findings, page, runs
 
 WORK = Path("runs/results")
@@ -89,7 +90,7 @@ def results(options: argparse.Namespace) -> int:
     page.write_page(options.out, content)
     if options.remember:
         findings.write_earlier(EARLIER, options.remember, content.findings)
-    _say(f"{options.out / page.PAGE}")
+    show(f"{options.out / page.PAGE}\n")
     return len(content.failures)
 
 
@@ -126,12 +127,12 @@ def _run(
     wanted = cells.cells_in_order(chosen, asked)
     absent = {cell.data for cell in wanted if not data_sets.is_there(cell.data)}
     if absent:
-        _say(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}")
+        show(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}\n")
     data_sets.write_files(work)
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
     if left:
         execution.check_models(chosen)
-    _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
+    show(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}\n")
     cells_by_key = {chosen.key(cell): cell for cell in left}
     for done, one in enumerate(execution.run_all(chosen, left, work), start=1):
         runs.append(file, one)
@@ -140,22 +141,16 @@ def _run(
         outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
         rest = execution.forecast(len(left) - done, list(known.values()))
         overrides = " ".join(cells_by_key[one.key].overrides)
-        _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {overrides}: {outcome}; {rest}")
+        show(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {overrides}: {outcome}; {rest}\n")
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
     """Return the preset; if any of its data sets are missing, the demo's messages replace them all."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
-    _say(
-        f"the demo's messages in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}"
-    )
+    absent = data_sets.ABSENT.format(data_sets.data_folder())
+    show(f"the demo's messages in place of {', '.join(chosen.data)}, {absent}\n")
     return replace(chosen, data=(data_sets.DEMO,))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

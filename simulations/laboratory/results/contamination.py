@@ -29,6 +29,7 @@ from common.domain import Record
 from common.labelled_files import read_records
 from server.metrics import intervals
 from server.tasks import demo_notes
+from simulations.laboratory.output import show
 from simulations.laboratory.results.data_sets import data_folder
 
 SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", "demo_notes")
@@ -82,11 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_installed()
     model, tokenizer = load_saved_model(chosen.model, "cpu")
     causal = Causal(model=model, tokenizer=tokenizer, prefixes=(), max_tokens=2 * HALF)
-    sys.stdout.write("| set | completed | recalled | above another's | nats a token | above another's |\n")
+    show("| set | completed | recalled | above another's | nats a token | above another's |\n")
     for name in chosen.sets:
         split = record_halves(records_of(name), lambda text: tokenizer(text)["input_ids"], chosen.records)
-        sys.stdout.write(f"| {name} | {measure_completions(causal, split).cells()} |\n")
-        sys.stdout.flush()
+        show(f"| {name} | {measure_completions(causal, split).cells()} |\n")
     return 0
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from common.domain import Record
 from common.labelled_files import read_records
 from common.models import catalogue
 
@@ -36,11 +35,6 @@ def data_folder() -> Path:
 def is_there(data: str) -> bool:
     """Return whether the training and test files of the data set are on this machine."""
     return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
-
-
-def whole_set(data: str) -> list[Record]:
-    """Return all records of a data set, first those of the training file, then those of the test file."""
-    return [record for part in ("train", "test") for record in read_records(data_folder() / data / f"{part}.csv")]
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

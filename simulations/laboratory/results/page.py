@@ -56,17 +56,18 @@ def render(content: Content) -> str:
     stands = {name: stays for of_paper in of_papers.values() for name, stays in standing_verdicts(of_paper).items()}
     parts = [
         "# What holds of the papers' claims, and of ours, by real models\n",
-        f"Written by `make results PRESET={content.preset}`; do not edit. {_runs(content)}.\n",
+        f"Written by `make results PRESET={content.preset}` (the runs of one claim: `CLAIM=NAME`); do not edit.",
+        f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time.\n",
         f"{_counted(content.findings, stands)}\n",
-        *_changed(content.findings, stands, content.earlier),
+        *_changed(content.findings, content.earlier),
         content.about + "\n",
     ]
     if draw(content.lines) is not None:
         parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
     for paper, of_paper in of_papers.items():
         parts.append(f"## {paper}\n")
-        parts.append("| claim | published | ours | verdict, and why | command |\n|---|---|---|---|---|")
-        parts.append("".join(_row(one, stands.get(one.claim.name, True), content.preset) for one in of_paper))
+        parts.append("| claim | published | ours | verdict, and why |\n|---|---|---|---|")
+        parts.append("".join(_row(one, stands.get(one.claim.name, True)) for one in of_paper))
     if content.failures:
         parts.append("## Failed runs\n")
         parts.append("\n".join(f"- {failure}" for failure in content.failures) + "\n")
@@ -79,10 +80,6 @@ def write_page(folder: Path, content: Content) -> None:
     write_atomic(folder / PAGE, render(content).encode())
     if (picture := draw(content.lines)) is not None:
         write_atomic(folder / PICTURE, picture.encode())
-
-
-def _runs(content: Content) -> str:
-    return f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time"
 
 
 def _counted(findings: Sequence[Finding], stands: Mapping[str, bool]) -> str:
@@ -112,7 +109,7 @@ def _standing(names: Sequence[str], *corrections: Mapping[str, bool]) -> str:
     return f"{len(names)} ({', '.join(str(sum(kept.get(name, False) for name in names)) for kept in corrections)})"
 
 
-def _changed(findings: Sequence[Finding], stands: Mapping[str, bool], earlier: EarlierFinding | None) -> list[str]:
+def _changed(findings: Sequence[Finding], earlier: EarlierFinding | None) -> list[str]:
     """Return a section with the claims whose verdict is another one than in an earlier version; empty without one."""
     if earlier is None:
         return []
@@ -124,27 +121,22 @@ def _changed(findings: Sequence[Finding], stands: Mapping[str, bool], earlier: E
     changed = [(old, one) for old, one in both if _bare_verdict(one) != _bare_verdict(old)]
     rows = [
         f"**Since version {earlier.version}** {len(changed)} of {len(both)} verdicts that both have are others now"
-        + (":\n\n| claim | before | now, and why |\n|---|---|---|\n" if changed else ".\n")
+        + (", for the reasons below:\n\n| claim | before | now |\n|---|---|---|\n" if changed else ".\n")
     ]
     for old, one in changed:
-        cells = (
-            f"{one.claim.claim} ({one.claim.paper})",
-            "<br>".join([_bare_verdict(old), *_differences(old)]),
-            "<br>".join([_verdict(one, stands.get(one.claim.name, True)), *_differences(one)]),
-        )
-        rows.append(markdown_row(cells))
+        before = "<br>".join([_bare_verdict(old), *_differences(old)])
+        rows.append(markdown_row((f"`{one.claim.name}`", before, _bare_verdict(one))))
     return ["".join(rows)]
 
 
-def _row(finding: Finding, stands: bool, preset: str) -> str:
+def _row(finding: Finding, stands: bool) -> str:
     claim = finding.claim
     data_sets = [", ".join(finding.data)] if finding.data else []
     cells = (
-        f"{claim.claim} ({claim.where})",
+        f"{claim.claim} ({claim.where}; `{claim.name}`)",
         claim.published,
         "<br>".join([*data_sets, *_figures(finding), *_differences(finding)]),
         _verdict(finding, stands),
-        f"`make results PRESET={preset} CLAIM={claim.name}`",
     )
     return markdown_row(cells)
 

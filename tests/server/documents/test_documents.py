@@ -113,7 +113,6 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
     "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
-    "simulations/laboratory/peers/private_evolution.py": {"noise"},  # its own output
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
     "simulations/laboratory/results/execution.py": {"fid", "figures"},  # columns of a run
     "simulations/laboratory/results/findings.py": {"epsilon", "interval", "mean"},  # earlier.json

@@ -1,6 +1,5 @@
 """What is odd about a simulation's data is said once, before its parties are built."""
 
-import json
 import logging
 import shutil
 import stat
@@ -9,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from common.errors import CheckpointError, ConfigError
-from server.documents.weaknesses import InputWeaknesses
 from server.prepare.compose import compose_settings
-from simulations.federation import inputs, parties
-from tests.support.runs import labelled, tiny
+from simulations.federation import inputs
+from tests.support.runs import labelled
 
 IID = "federation.partition=iid"
 
@@ -142,24 +140,3 @@ def test_public_text_with_private_texts(tmp_path, caplog):
         with pytest.raises(ConfigError, match=rf"^task\.public_text; .*; got {shared} of 20"):
             warned(caplog, task, IID)
     assert warned(caplog, task, IID, "task.public_text=null", "llm=anthropic") == []
-
-
-def test_each_is_said_once_and_before_the_parties_are_built(tmp_path, caplog, monkeypatch):
-    built = parties.parties
-
-    def after(*arguments):
-        assert "2 rows" in caplog.text
-        return built(*arguments)
-
-    monkeypatch.setattr(parties, "parties", after)
-    short = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")
-    tiny(tmp_path / "run", *labelled(tmp_path, train=rows(20, *[("a text", "b")] * 3)), *short)
-    assert caplog.text.count("2 rows") == 1
-    assert caplog.text.count("federation.partition=natural: ") == 1
-    facts, page = (
-        json.loads((tmp_path / "run" / "report.json").read_text()),
-        (tmp_path / "run" / "release.md").read_text(),
-    )
-    (weakness,) = InputWeaknesses.load(tmp_path / "run").weaknesses
-    assert weakness.to_json() in facts["weaknesses"]
-    assert "2 rows" in page

@@ -82,14 +82,3 @@ def test_a_node_whose_reply_cannot_be_read_is_missing_and_stops_nobody():
 
     net, _ = network([Counter(0), Broken(1), Counter(2)])
     assert sorted(net.join(opening(), 3)) == [0, 2]
-
-
-def test_a_party_of_another_version_is_known_by_its_name(monkeypatch):
-    class Newer(Counter):
-        def handle(self, parcel):
-            with monkeypatch.context() as patched:
-                patched.setattr(wire, "VERSION", wire.VERSION + 1)
-                return wire.pack(m.Envelope(run="r", party=1, plan_digest=bytes(32), body=m.Closed()))
-
-    net, _ = network([Counter(0), Newer(1)])
-    assert sorted(net.join(opening(), 2)) == [0, 1]

@@ -3,11 +3,9 @@ import dataclasses
 import pytest
 
 from common.errors import SignatureError
-from common.queries import closed_set
 from common.secagg import rules
 from common.secagg.identity import Roster
 from simulations.federation.shared import LastValues
-from tests.support.federations import federation, plan, query, roster, service
 from tests.support.secagg_rounds import Run, identity, setup
 
 
@@ -61,15 +59,3 @@ def test_equal_keys_of_everybody_are_checked_once_and_any_others_again(monkeypat
             checked()
             with pytest.raises(SignatureError):
                 checked(**change)
-
-
-@pytest.mark.parametrize("compute", [{}, {"compute": LastValues()}], ids=["alone", "shared"])
-def test_parties_digest_a_question_once_if_they_share_the_work(compute, tmp_path, monkeypatch):
-    digested, digest = [], closed_set.digest
-    monkeypatch.setattr(closed_set, "digest", lambda asked: (digested.append(asked), digest(asked))[1])
-    known = roster(4)
-    services = {party: service(tmp_path, party, known=known, **compute) for party in range(4)}
-    asking = federation(tmp_path, services, plan(4, roster=known.digest.hex(), threshold=3), known=known)
-    asking.open()
-    asking.ask("votes", 0, query())
-    assert len(digested) == 1 + (1 if compute else 4)  # the coordinator's, and the parties'

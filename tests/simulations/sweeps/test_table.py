@@ -16,7 +16,7 @@ from simulations.sweeps.render import as_markdown, as_text, markdown_row, write_
 from simulations.sweeps.runs import FAILURE
 from simulations.sweeps.table import read_table
 from tests.support.documents import privacy_json, round_json, summary_json
-from tests.support.runs import command, read
+from tests.support.runs import command
 from tests.support.sweeps import run
 
 EXPERIMENT = {
@@ -95,15 +95,10 @@ def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varie
     assert "paper" not in as_markdown(made)
 
 
-def test_a_sweep_over_seeds_alone_has_one_row(tmp_path):
+def test_a_sweep_over_seeds_alone_has_one_row_and_counts_runs_that_measure_nothing(tmp_path):
     for number in range(2):
-        run(tmp_path, number, ["task=csv"], 0.5)
-    assert [row.row for row in read_table(tmp_path).rows] == ["all runs"]
-
-
-def test_without_held_out_records_a_run_counts_and_measures_nothing(tmp_path):
-    run(tmp_path, 0, ["a=1"])
-    assert cells_of(as_markdown(read_table(tmp_path)))[1] == ["all runs", "1", "–", "4"]
+        run(tmp_path, number, ["task=csv"])
+    assert cells_of(as_markdown(read_table(tmp_path)))[1] == ["all runs", "2", "–", "4"]
 
 
 def test_only_private_counts_by_its_private_records(tmp_path):
@@ -167,18 +162,6 @@ def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
     assert setting(kept, "method.weighting") is False
 
 
-@pytest.mark.slow
-def test_an_experiment_sweeps_by_itself(tmp_path):
-    small = ["federation.records=16", "task.records_per_party=16", "task.test_records=24"]
-    sweep = f"hydra.sweep.dir={tmp_path}/sweep"
-    code, output = command(tmp_path, "+experiment=wasp_table2", "row=OnlyPrivate", "method.samples=24", *small, sweep)
-    assert code == 0
-    rows = {row["row"]: row for row in read(tmp_path / "sweep", "table.json")["rows"]}
-    assert rows["OnlyPrivate"]["epsilons"] == ["inf"]
-    assert (rows["OnlyPrivate"]["runs"], rows["WASP"]["runs"], rows["WASP"]["paper"]["Banking"]) == (3, 0, 89.63)
-    assert "WASP, Table 2" in output
-
-
 def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printed_in_columns(tmp_path, capsys):
     for number in range(8):
         row = [f"method={'wasp' if number < 4 else 'aug_pe'}", f"privacy.epsilon={1 + number % 2 * 7}"]
@@ -208,14 +191,6 @@ def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printe
     assert len({len(line) for line in printed.splitlines()[2:13]}) == 1
     first = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]
     assert (first["methods"], first["parties"], first["fid"], first["tokens"]) == (["wasp"], [2], [3.0, None, 1.0], 30)
-
-
-def test_a_row_without_guarantee_is_named_before_anything_else(tmp_path):
-    run(tmp_path, 0, ["a=1"], 0.5, epsilon="inf")
-    run(tmp_path, 1, ["a=2"], 0.5)
-    write_table(tmp_path)
-    page = (tmp_path / "report.html").read_text("utf-8")
-    assert page.index("a=1 (ε = ∞)") < page.index("<h1>")
 
 
 def test_the_difference_from_another_row_is_that_of_runs_with_the_same_seed(tmp_path):

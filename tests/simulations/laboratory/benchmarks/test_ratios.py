@@ -1,7 +1,5 @@
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -53,21 +51,3 @@ def test_a_ratio_of_more_than_one_and_a_half_times_the_recorded_one_fails(record
     assert bench.main(["votes"]) == code
     assert ("votes, a: 0.76" in capsys.readouterr().out) == bool(code)
     assert (recorded / "README.md").read_text() == before
-
-
-def test_a_misspelt_benchmark_is_named(capsys):
-    with pytest.raises(SystemExit):
-        bench.main(["vote"])
-    assert "vote: " in capsys.readouterr().err
-
-
-def test_a_benchmark_runs_in_a_process_of_its_own_with_one_thread(monkeypatch):
-    commands = []
-
-    def run(command, *, check, env):
-        commands.append((command[1:3], env["OMP_NUM_THREADS"]))
-        Path(command[-1]).write_text(json.dumps([{"name": "a", "to": "b", "value": 1.0, "goal": None}]))
-
-    monkeypatch.setattr(subprocess, "run", run)
-    assert bench.ratios_of("votes") == [Ratio(name="a", to="b", value=1.0)]
-    assert commands == [(["-m", "simulations.laboratory.benchmarks.votes"], "1")]

@@ -4,9 +4,8 @@ import pytest
 from common.errors import InternalError
 from server.federation import secagg as coordinator_side
 from simulations.laboratory.benchmarks import secagg
-from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
-from simulations.laboratory.benchmarks.ratios import fastest, time_action
-from simulations.laboratory.benchmarks.secagg import LowerBounds, TimedRound, groups, main
+from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group
+from simulations.laboratory.benchmarks.secagg import groups, main
 
 GROUP = Group(parties=10, degree=4, threshold=4)
 
@@ -55,28 +54,3 @@ def test_a_sample_masks_whole_vectors_and_all_shares_are_real():
     assert federation.round(1, 30, 1).combine > 0
     assert federation.party_ms > 0
     assert federation.coordinator_ms > 0
-
-
-def timed_round(group, length, *, mask):
-    ours = RoundCost(mask=mask, unmask=1.0, add=1.0, combine=1.0)
-    return TimedRound(group=group, length=length, gone=0, ours=ours, total=1.0, limit=1.0)
-
-
-def test_the_goal_of_a_mask_is_hit_or_missed():
-    assert timed_round(GROUP, 1000, mask=1.6).targets() == []
-    verdicts = [
-        str(ratio).split()[1] for mask in (1.4, 1.6) for ratio in timed_round(GROUP, 10**6, mask=mask).targets()
-    ]
-    assert verdicts == ["hit", "MISSED"]
-
-
-def test_limits_grow_with_the_work():
-    limits = LowerBounds()
-    assert limits.masks(10, 100_000) == 10 * limits.masks(1, 100_000) > limits.masks(10, 1000) > 0
-
-
-def test_timing_returns_what_was_done_and_the_fastest():
-    result, cost = time_action(sorted, [3, 1, 2], reverse=True)
-    assert result == [3, 2, 1]
-    assert cost >= 0
-    assert fastest(3, lambda: sum(range(20_000))) > 0

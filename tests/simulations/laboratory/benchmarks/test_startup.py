@@ -1,9 +1,6 @@
 import json
-import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from simulations.laboratory.benchmarks import startup
 
@@ -53,9 +50,3 @@ def test_ratios_are_to_the_import_of_torch(monkeypatch, capsys):
     assert all(ratio.goal for ratio in ratios.values())
     assert calls[0] == "method.samples=3"
     assert "10.00 s" in capsys.readouterr().out
-
-
-def test_cpu_is_that_of_the_process_and_a_failure_is_one():
-    assert 0 < startup.cpu(["-c", "pass"]) < startup.cpu(["-c", "sum(range(10**7))"])
-    with pytest.raises(subprocess.CalledProcessError):
-        startup.cpu(["-c", "raise SystemExit(1)"])

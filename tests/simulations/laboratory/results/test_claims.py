@@ -66,13 +66,14 @@ def test_a_shared_row_has_the_overrides_of_its_name(tmp_path):
         ("claim: Votes help.", "data: banking10", "data;"),
         ("claim: Votes help.", "epsilons: [-1]", "epsilons;"),
         ("claim: Votes help.", "expects: {around: 1}", "within"),
+        ("claim: Votes help.", "data: [banking]", r"claims\.votes\.data;"),
     ],
 )
 def test_a_wrong_file_is_named(tmp_path, instead_of, wrong, message):
     text = FILE.replace(instead_of, wrong if "claim:" not in instead_of else f"claim: Votes help.\n    {wrong}")
     (tmp_path / "paper.yaml").write_text(text)
     with pytest.raises(ConfigError, match=message):
-        claims.read_claims(tmp_path)
+        cells.cells_in_order(cells.preset("full"), claims.read_claims(tmp_path))
 
 
 def test_a_name_is_used_once(tmp_path):
@@ -104,7 +105,7 @@ def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs(
     everything = claims.read_claims()
     few = {small.key(cell) for cell in cells.cells_in_order(small, small.claims(everything))}
     assert few <= {full.key(cell) for cell in cells.cells_in_order(full, everything)}
-    assert 20 <= len(few) <= 60
+    assert 20 <= len(few) <= 28  # for twenty minutes: two runs of DPGA would take as long as six others
     with pytest.raises(ConfigError, match="small, full"):
         cells.preset("tiny")
 
@@ -113,16 +114,6 @@ def test_one_run_serves_every_epsilon_of_a_method_that_asks_nothing():
     assert cells.with_epsilon(["method=fusegen"], 4.0) == ("method=fusegen",)
     assert cells.with_epsilon(["privacy.epsilon=1"], 4.0) == ("privacy.epsilon=1",)
     assert cells.with_epsilon(["method=wasp"], float("inf")) == ("method=wasp", "privacy.epsilon=inf")
-
-
-def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
-    for name, rows in {"banking10": "Hello?,mine\n", "banking77": "Hello?,mine\nWhere is it?,Others_are?\n"}.items():
-        (tmp_path / name).mkdir()
-        for part in ("train", "test"):
-            (tmp_path / name / f"{part}.csv").write_text("text,label\n" + rows)
-    monkeypatch.setenv(data_sets.DATA, str(tmp_path))
-    data_sets.write_files(tmp_path)
-    assert (tmp_path / data_sets.BANKING67).read_text().splitlines() == ["text,topic", "Where is it?,others are"]
 
 
 def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_the_model(tmp_path, monkeypatch):
@@ -141,12 +132,6 @@ def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_t
     assert not any("{data}" in each or "{here}" in each for each in overrides)
 
 
-def test_a_data_set_that_no_preset_has_is_named(tmp_path):
-    (tmp_path / "paper.yaml").write_text(FILE + "    data: [banking]\n")
-    with pytest.raises(ConfigError, match=r"claims\.votes\.data;"):
-        cells.cells_in_order(cells.preset("full"), claims.read_claims(tmp_path))
-
-
 def test_models_that_were_not_fetched_are_named_before_the_first_run(tmp_path, monkeypatch):
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     with pytest.raises(ConfigError, match="make models"):
@@ -163,16 +148,19 @@ def test_an_override_of_the_base_that_a_method_lacks_is_taken_back():
     assert not any("method.words" in override for override in without)
 
 
-def test_a_public_vocabulary_and_a_recipients_part_are_written(tmp_path, monkeypatch):
+def test_public_texts_a_vocabulary_and_a_recipients_part_are_written(tmp_path, monkeypatch):
     monkeypatch.setenv(data_sets.DATA, str(tmp_path))
-    for folder in ("vocab_english", "banking10", "work"):
+    for folder in ("vocab_english", "banking10", "banking77", "work"):
         (tmp_path / folder).mkdir()
     counted = [f"word{number}\t{9000 - number}" for number in range(data_sets.COMMONEST + 2)]
     (tmp_path / "vocab_english" / "words.tsv").write_text("\n".join(["word\tcount", *counted]) + "\n")
     rows = [f"message {number},label{number % 2}" for number in range(8)]
     for part in ("train", "test"):
         (tmp_path / "banking10" / f"{part}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+        (tmp_path / "banking77" / f"{part}.csv").write_text("text,label\nHello?,label0\nWhere is it?,Others_are?\n")
     data_sets.write_files(tmp_path / "work")
+    public = (tmp_path / "work" / data_sets.BANKING67).read_text().splitlines()
+    assert public == ["text,topic", "Where is it?,others are"]  # of no class of banking10
     vocabulary = (tmp_path / "work" / data_sets.ENGLISH).read_text().split()
     assert vocabulary == [f"word{data_sets.COMMONEST}", f"word{data_sets.COMMONEST + 1}"]
     private, target = (
@@ -190,15 +178,6 @@ def test_overrides_in_another_order_are_the_same_run():
     settings |= {"compare": ("a", "b"), "seeds": 1, "epsilons": ()}
     rows = {"a": ("method=wasp", "federation.records=300"), "b": ("federation.records=300", "method=wasp")}
     assert len(cells.cells_in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
-
-
-def test_the_small_preset_has_few_enough_runs_for_twenty_minutes():
-    small = cells.preset("small")
-    measured = small.claims(claims.read_claims())
-    methods = {override for claim in measured for row in claim.rows.values() for override in row}
-    assert {f"method={name}" for name in ("wasp", "census", "dp_kps", "rpsg", "aug_pe")} <= methods
-    # Two runs of DPGA would take as long as six others.
-    assert len(cells.cells_in_order(small, measured)) <= 28
 
 
 def test_the_runs_of_a_paper_are_made_claim_by_claim():

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 
-from client.disclosures.features import words_of
 from client.writers.causal_model import load_causal_model
 from common.domain import Record
 from simulations.laboratory.results import contamination
 from simulations.laboratory.results.contamination import (
-    _common,
-    _in_a_row,
     measure_completions,
     record_halves,
-    records_of,
 )
 
 SEEN = [Record(f"{word} at {number}{number} end", "a") for number, word in enumerate(("fog", "ice", "sun", "wet"))]
@@ -56,22 +52,8 @@ def test_the_first_record_of_a_label_and_those_that_are_too_short_are_left_out()
     assert record_halves(records * 2, lambda text: [ord(sign) for sign in text], 1)[0].first
 
 
-def test_overlaps_are_counted_in_words():
-    assert _in_a_row(words_of("a b c"), words_of("a b d")) == 2
-    assert _in_a_row(words_of("a b"), words_of("a b d")) == 2
-    assert _common(words_of("a b c d"), words_of("x b a d")) == 2
-
-
 def test_it_prints_a_row_for_each_set(learned, monkeypatch, capsys):
     monkeypatch.setattr(contamination, "load_saved_model", lambda *_: (learned.model, learned.tokenizer))
     monkeypatch.setattr(contamination, "records_of", lambda _: SEEN)
     assert contamination.main(["demo_notes", "--records", "2"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("| demo_notes | ")
-
-
-def test_the_sets_are_read(tmp_path, monkeypatch):
-    assert len(records_of("demo_notes")) == 400
-    (tmp_path / "cfpb8").mkdir()
-    (tmp_path / "cfpb8" / "train.csv").write_text("text,label\nI owe nothing,debt\n")
-    monkeypatch.setenv("CAUCUS_DATA", str(tmp_path))
-    assert records_of("cfpb8") == [Record("I owe nothing", "debt")]

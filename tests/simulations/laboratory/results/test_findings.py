@@ -125,7 +125,7 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_pat
     (known,) = earlier.findings.values()
     assert (earlier.version, known.verdict, known.differences) == ("0.1.0", "does not show", old.differences)
     text = page.render(content(finding, earlier=earlier))
-    facts = ("0.1.0** 1 of 1 ", "does not show<br>", "none: +0.7 [", "**holds**: They do.<br>", "+40.0 [15.2, 64.8]")
+    facts = ("0.1.0** 1 of 1 ", "does not show<br>", "none: +0.7 [", " | holds |", "**holds**: They do.")
     assert [fact for fact in facts if fact not in text] == []
     assert "0 of 1 " in page.render(content(old, earlier=earlier))
     assert "0 of 0 " in page.render(content(findings.finding(PRESET, made, {}), earlier=earlier))
@@ -151,13 +151,6 @@ def test_an_earlier_finding_of_another_test_is_not_compared(changes, tmp_path):
     assert findings.read_earlier(tmp_path / "earlier.json", [claim(where="Table 2")]).findings.keys() == {"votes"}
 
 
-def test_claims_of_papers_and_of_this_project_are_counted_apart():
-    made = claim(), claim(name="ours", ours=True)
-    both = [findings.finding(PRESET, one, results(one, {4.0: HIGH, math.inf: HIGH, "none": NONE})) for one in made]
-    text = page.render(content(*both))
-    assert "| holds | 1 (1, 1) | 1 (1, 1) |" in text
-
-
 def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
     made = claim()
     known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
@@ -166,18 +159,6 @@ def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
     finding = findings.finding(PRESET, made, known)
     assert (finding.verdict, finding.failures) == ("does not show", ("broken",))
     assert finding.differences[0].pairs == 2
-
-
-def test_the_worst_label_is_beside_the_mean_if_all_runs_have_it():
-    made = claim()
-    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
-    with_it = {
-        key: replace(one, figures=one.figures | {"utility_encoder.worst_label": number / 100})
-        for number, (key, one) in enumerate(known.items())
-    }
-    assert "label 1.0" in page.render(content(findings.finding(PRESET, made, with_it)))
-    partly = with_it | dict(list(known.items())[:1])
-    assert "label 1.0" not in page.render(content(findings.finding(PRESET, made, partly)))
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):

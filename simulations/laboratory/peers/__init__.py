@@ -1,1 +1,0 @@
-"""Comparisons with programs of other projects, which get the input or the texts of our runs; their code is not here."""
