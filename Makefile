@@ -27,6 +27,7 @@
 # make bench-votes  the vote kernel compared with a raw product and faiss (a minute)
 # make bench-requests  the request layer compared with the bare SDK (half a minute)
 # make bench-secagg  secure aggregation compared with the machine's limit (minutes)
+# make bench-served  after `make models`: a round's requests through our server, compared with the bare engine (minutes)
 # make bench-prompts  after `make models`: the texts that a model writes by each kind of prompt; SETTINGS="task=... llm=..."
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
@@ -45,7 +46,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-secagg bench-prompts results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-secagg bench-served bench-prompts results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -148,6 +149,9 @@ bench: $(INSTALLED)
 
 bench-startup bench-memory bench-votes bench-requests bench-secagg: bench-%: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.$*
+
+bench-served: $(INSTALLED)
+	$(BIN)/python -m simulations.laboratory.benchmarks.served
 
 SETTINGS ?= task=demo_messages llm=qwen embedding=minilm
 bench-prompts: $(INSTALLED)
