@@ -143,7 +143,7 @@ def _full(section: str, name: str) -> str:
 def _check_numbers(allowed: Callable[[Any], bool], expected: str, section: str, values: Mapping[str, object]) -> None:
     """Check that each value is an allowed number; a file or a command line can contain any value."""
     for name, value in values.items():
-        if not (isinstance(value, Real) and not isinstance(value, bool) and allowed(value)):
+        if isinstance(value, bool) or not isinstance(value, Real) or not allowed(value):
             raise ConfigError(_full(section, name), expected=expected, got=_representation(value))
 
 

@@ -59,8 +59,9 @@ class _Public:
             raise ConfigError(cls.FILE, expected="a file to read", got=error.strerror, where=path) from None
         except (ValueError, RecursionError):
             raise ConfigError(cls.FILE, expected="JSON", got="something else", where=path) from None
-        for other in {Invitation, PartyFile, RosterFile} - {cls}:
-            if isinstance(values, dict) and set(_required(other)) <= set(values) <= set(_names(other)):
+        for other in (Invitation, PartyFile, RosterFile):
+            known = isinstance(values, dict) and set(_required(other)) <= set(values) <= set(_names(other))
+            if known and other is not cls:
                 raise ConfigError(cls.FILE, expected="such a file", got=f"the content of {other.FILE}", where=path)
         try:
             return cls.from_values(values)

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Collection
 from functools import cache, partial
 from types import NoneType
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, get_args, get_origin, get_type_hints
 
 from common import validate
 from common.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Bound = Callable[..., None]
 """Function that raises a ConfigError unless its one keyword argument, a setting, is within bounds."""
@@ -59,7 +62,7 @@ def _bounds(section: type) -> list[tuple[str, Bound, bool]]:
     ]
 
 
-def check_bounds(section: object) -> None:
+def check_bounds(section: "DataclassInstance") -> None:
     """Check the settings of a section against the bounds in their annotations; null has none where it may stand.
 
     Raises:
