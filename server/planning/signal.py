@@ -1,7 +1,7 @@
 """Expected signal and noise of a plan's answers, in numbers and words, before any query is asked."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy.special import ndtr
@@ -87,22 +87,21 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
     """Return `signals`, with each questionnaire's signal followed by that of the part that needs the most records."""
     estimates = []
-    for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
-        estimates.append(estimate)
-        if parts := signals_of_parts(plan, planned, records):
-            estimates.append(max(parts, key=lambda part: (part.clear_from or math.inf, -part.ratio)))
+    for whole, *parts in _with_parts(plan, compared, records):
+        weak = max(parts, key=lambda part: (part.clear_from or math.inf, -part.ratio), default=None)
+        estimates += [whole, weak] if weak else [whole]
     return estimates
 
 
 def with_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
     """Return `signals`, with each questionnaire's signal followed by those of all its parts."""
-    estimates = zip(plan.queries, signals(plan, compared, records), strict=True)
-    return [signal for planned, whole in estimates for signal in (whole, *signals_of_parts(plan, planned, records))]
+    return [signal for estimates in _with_parts(plan, compared, records) for signal in estimates]
 
 
-def signals_of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
-    """Return the expected signal of each question of a questionnaire, and of its terms; empty for any other query."""
-    return [_signal(plan, planned, 0, records, name) for name in parts_of(planned)]
+def _with_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> Iterator[list[Signal]]:
+    for planned in plan.queries:
+        parts = ("", *parts_of(planned))
+        yield [_signal(plan, planned, compared.get(planned.name, 0), records, part) for part in parts]
 
 
 def parts_of(planned: PlannedQuery) -> list[str]:

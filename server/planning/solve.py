@@ -4,17 +4,17 @@ The noise of a calibrated plan depends only on epsilon, and decreases as epsilon
 number of records.
 """
 
-import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from functools import cache
 
 from common.errors import PlanError
 from common.plan.plan import Plan
 from server.planning.signal import parts_of, records_for, weakest, with_parts
 
-LARGEST = 2000
+_LARGEST = 2000
 """Largest epsilon that is searched, in hundredths. Above 20 the guarantee is meaningless: e^20 is half a billion."""
-_FIRST = 100
+_POSSIBLE = 100
+"""An epsilon, in hundredths, below which a plan may need more noise than it can have, and above which less."""
 
 
 def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
@@ -28,33 +28,22 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
         PlanError: The signal would need an epsilon above 20.
     """
 
-    @cache
-    def over(hundredths: int) -> float:
+    def enough(hundredths: int) -> bool:
         try:
-            return math.log(ratio(hundredths / 100) / target)
+            return ratio(hundredths / 100) >= target
         except PlanError:
-            if hundredths >= _FIRST:
-                raise
-            return -math.inf  # more noise than a plan may have
+            return hundredths >= _POSSIBLE
 
-    low, high = 0, _FIRST
-    while over(high) < 0:
-        if high == LARGEST:
-            raise PlanError(
-                "signal",
-                expected=f"{target:g} times the noise at an epsilon of at most {LARGEST / 100:g}",
-                got=f"{target * math.exp(over(high)):.2g}",
-                do="Expect more records, or plan fewer candidates, labels or answers",
-            )
-        low, high = high, min(math.ceil(high * math.exp(0.05 - 1.25 * over(high))), LARGEST)
-    while high - low > 1:
-        # On log scales it is nearly a line, of slope 1 where no lower end is known: few plans have to be calibrated.
-        known = low and math.isfinite(over(low))
-        slope = (over(high) - over(low)) / math.log(high / low) if known else 1.0
-        guess = math.ceil(high * math.exp(-over(high) / slope - 1e-9))
-        tried = min(max(guess, low + 1), high - 1)
-        low, high = (tried, high) if over(tried) < 0 else (low, tried)
-    return high / 100
+    epsilon = bisect_left(range(_LARGEST), True, lo=1, key=enough) / 100
+    reached = ratio(epsilon)
+    if reached < target:
+        raise PlanError(
+            "signal",
+            expected=f"{target:g} times the noise at an epsilon of at most {_LARGEST / 100:g}",
+            got=f"{reached:.2g}",
+            do="Expect more records, or plan fewer candidates, labels or answers",
+        )
+    return epsilon
 
 
 def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
