@@ -45,35 +45,6 @@ def test_the_first_screen_is_read_at_a_glance(run):
     assert not re.search(r"\s%", first.replace("\N{NO-BREAK SPACE}", "").replace("&nbsp;", ""))
 
 
-def test_the_title_says_what_the_texts_are_and_who_had_a_part_in_them(tmp_path):
-    def title(name, **changes):
-        return report(write_run(tmp_path / name, **changes)).text.split("\n\n")[3].strip()
-
-    assert title("asked", queries=[{"kind": "counts"}]).endswith("with answers from 3 hospitals")
-    assert title("models", queries=[{"longest": 90}]).endswith(" texts, written by noised models of 3 hospitals")
-    assert title("one", epsilon="inf", parties=1).endswith(", made from records of 1 hospital without a guarantee")
-    assert title("none", queries=[], planned_epsilon=0.0).endswith(" texts, made without asking any hospital")
-
-
-@pytest.mark.parametrize(
-    ("changes", "questions", "unread"),
-    [
-        ({}, "in numbers with random noise", True),
-        ({"queries": [{"longest": 90}]}, "records, with random noise", False),
-        ({"planned_epsilon": "inf"}, "", True),
-        ({"queries": [], "planned_epsilon": 0.0}, "", True),
-        ({"queries": [], "planned_epsilon": "inf"}, "", False),  # a baseline, which may show records to the models
-        ({"unproven": ["seeds"], "queries": [{"longest": 90}]}, "", False),
-    ],
-)
-def test_models_are_said_to_have_seen_no_record_only_where_none_did(tmp_path, changes, questions, unread):
-    write_report(run := write_run(tmp_path / "run", **changes))
-    lead = json.loads((run / "report.json").read_text())["lead"]
-    assert ("The language models saw no private text" in lead) == unread
-    assert questions in lead
-    assert ("The hospitals answered 4 questions" in lead) == bool(questions)
-
-
 @pytest.mark.parametrize(("epsilon", "most"), [(40.0, "100"), (4.0, "98.21"), (1.0986, "75")])
 def test_the_most_right_guesses_are_said_as_in_the_sentence_above_the_bar(tmp_path, epsilon, most):
     figures = {"planned_epsilon": epsilon, "released_epsilon": epsilon, "against_colluders": []}
@@ -105,21 +76,16 @@ def test_nothing_is_fetched(run):
     assert f"script-src 'sha256-{digest}'" in policy
 
 
-def test_hostile_text_stays_text(run):
+def test_all_texts_are_embedded_and_a_hostile_one_stays_text(run):
     page = report(run)
     data, code = page.scripts  # two and no third
     assert "<" not in data
-    assert json.loads(data)["rows"][1] == [HOSTILE, 1, 1, 0]
+    samples = json.loads(data)
+    assert (samples["labels"], samples["models"]) == (["sepsis", "pneumonia"], ["urban", "rural"])
+    assert samples["rounds"] == ["1", "2", "3"]  # as people read them
+    assert (samples["rows"][1], len(samples["rows"])) == ([HOSTILE, 1, 1, 0], 40)
     assert "alert" not in code
     assert HOSTILE in page.text  # among the examples of its label
-
-
-def test_embedded_samples_are_all_of_them(run):
-    data = json.loads(report(run).scripts[0])
-    assert (data["labels"], data["models"]) == (["sepsis", "pneumonia"], ["urban", "rural"])
-    assert data["rounds"] == ["1", "2", "3"]  # as people read them
-    assert data["rows"][2] == ["Note 2: fever.", 0, 0, 0]
-    assert len(data["rows"]) == 40
 
 
 def test_accessible_structure(run):
@@ -183,12 +149,6 @@ def test_a_broken_file_is_named_and_not_quoted(run):
     text = report(run).text
     assert "synthetic.jsonl: 1 of 1 lines" in text
     assert "cut off in the" not in text
-
-
-def test_a_deployment_has_no_figures_from_private_records(run):
-    metrics = json.loads((run / "metrics.json").read_text()) | {"real_private": None}
-    (run / "metrics.json").write_text(json.dumps(metrics))
-    assert not any(attrs.get("class") == "tag" for attrs in report(run).tags("span"))
 
 
 def test_half_a_surrogate_pair_is_replaced(run):
@@ -292,20 +252,6 @@ def test_an_axis_starts_at_zero_unless_it_is_to_include_other_values():
 
     assert (ticks()[0], ticks()[-1]) == (0, 80)
     assert (ticks(including=[62.0, 91.0])[0], ticks(including=[62.0, 91.0])[-1]) == (60, 95)
-
-
-def test_on_logarithmic_axes_equal_factors_are_equal_distances_and_zero_leaves_a_gap():
-    values = {"level": [20.0, 20.0, 20.0], "linear": [2.0, 20.0, 200.0], "late": [None, 0.0, 20.0]}
-    plot = lines("k", "T", note="", x_name="n", places=[10, 100, 1000], values=values, logarithmic=True)
-    level, linear, late = (line.points for line in plot.series)
-    (left, low), (middle, between), (right, high) = linear
-    assert middle - left == pytest.approx(right - middle, abs=0.2)
-    assert low - between == pytest.approx(between - high, abs=0.2)
-    assert low - between > 20
-    assert level[1] == linear[1]
-    assert late == (level[2],)
-    assert [text for _, text in plot.y_ticks] == ["1", "10", "100", "1000"]
-    assert lines("k", "T", note="", x_name="n", places=[1, 2], values={"a": [0.0, None]}, logarithmic=True) is None
 
 
 def test_a_good_run_s_report_says_what_comes_next(run):
