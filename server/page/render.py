@@ -5,7 +5,7 @@ from functools import partial
 from common.page.render import Pages
 from common.page.words import catalogue
 from common.phrases import group_by_four
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.messages import show_delta, show_epsilon
 from server.report.write import show_duration, show_number
 
 

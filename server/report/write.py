@@ -20,7 +20,7 @@ from common.page.words import catalogue
 from common.system.files import write_atomic
 from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.messages import show_delta, show_epsilon
 from server.llm.base import advice_on
 from server.llm.use import SAMPLES, counts_of_losses
 from server.report import run_plots

@@ -11,8 +11,16 @@ from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from server.methods.fusegen import FuseGen
 from server.methods.wasp import VOTES, Wasp
-from server.planning.signal import CLEAR, signal_advice, signals, weakest, with_parts, with_weakest_parts
-from server.planning.solve import least_epsilon, least_records
+from server.planning.signal import (
+    CLEAR,
+    least_epsilon,
+    least_records,
+    signal_advice,
+    signals,
+    weakest,
+    with_parts,
+    with_weakest_parts,
+)
 from tests.support.plans import TEN, planned
 
 

@@ -32,12 +32,14 @@ def gained(value, low, high):
 
 NOTHING = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": SPENT | {"epsilon": 0.0}}
 SPANS = {"f1": {"value": 0.9}, "zero_shot": {"value": 0.8}, "real": {"value": 0.99}, "precision": {"value": 0.5}}
+SECTIONS = {"order_distance": 0.1, "independent": 0.4, "words": 90.0, "words_real": 80.0}
 NEAR = {"texts": 60, "fid": {"value": 0.5641}, "zero_shot": {"value": 0.64}, "real": {"value": 0.24}}
 ENDINGS = {
     "accuracies": {},
     "no clear gain": {"metrics": METRICS | {"zero_shot": gained(0.032, -0.01, 0.074)}},
     "a clear gain": {"metrics": METRICS | {"zero_shot": gained(0.032, 0.01, 0.054)}},
     "spans": {"metrics": METRICS | {"spans": SPANS}},
+    "sections": {"metrics": METRICS | {"zero_shot": gained(-0.2, -0.3, -0.1), "sections": SECTIONS}},
     "distances": {"metrics": {"nearness": NEAR}},
     "no distance": {"metrics": {"nearness": {"fid": {"value": None, "reason": "too few"}}}},
     "no texts": {"metrics": {"synthetic": None}, "texts": 0},

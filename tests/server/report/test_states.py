@@ -18,8 +18,7 @@ from server.report.dataset_card import Terms, card, page
 from server.report.ending import ending
 from server.report.facts import gather
 from server.report.figure_tables import tables
-from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_utility, reason_not_measured
-from server.report.verdict import Judgement
+from server.report.quality import read_utility, reason_not_measured
 from server.report.write import RELEASE as FILE
 from server.report.write import write_report
 from tests.support.documents import edit_rounds, privacy, summary, summary_json, write_run
@@ -127,44 +126,6 @@ def test_intervals_are_drawn_within_the_drawing_and_say_what_they_are_over(tmp_p
     for attrs in reaches:
         assert float(attrs["x"]) >= 0
         assert float(attrs["x"]) + float(attrs["width"]) <= 100.1
-
-
-def test_no_two_kinds_of_interval_are_said_to_be_over_the_same():
-    over = {draw_bars(Metrics(content=metrics)).over for metrics in MEASURED.values()}
-    assert len(over) == 4  # label sets as accuracy
-
-
-@pytest.mark.parametrize(
-    ("synthetic", "tested", "said"),
-    [(0.3, 200, BETTER), (0.19, 200, UNCLEAR), (0.1, 200, WORSE), (0.1, 20, UNCLEAR), (0.1, None, UNCLEAR)],
-)
-def test_only_an_interval_that_is_all_below_guessing_is_below_it(tmp_path, synthetic, tested, said):
-    metrics = {
-        "test_records": tested,
-        "synthetic": {"records": 40, "accuracy": synthetic},
-        "majority_class": {"accuracy": 0.2},
-    }
-    assert Quality(synthetic=synthetic, majority=0.2, tested=tested).against_guessing == said
-    facts = gather(written(tmp_path, metrics)).to_json()
-    poor = " ".join(weakness["what"] for weakness in facts["weaknesses"])
-    judgement = facts["verdict"]["judgement"]
-    assert (judgement == Judgement.BELOW_GUESSING) == ("teach less than guessing" in poor) == (said == WORSE)
-    assert (judgement == Judgement.UNCLEAR) == (said == UNCLEAR)
-
-
-def test_sections_are_not_counted_as_texts(tmp_path):
-    gain = {"value": 0.1, "interval": [0.05, 0.15]}
-    metrics = MEASURED["accuracy"] | {
-        "sections": {"order_distance": 0.1, "words": 90.0, "words_real": 80.0},
-        "zero_shot": {"trained_on": 30, "accuracy": 0.5, "difference": gain},
-        "synthetic": {"records": 60, "accuracy": 0.9},
-    }
-    run = written(tmp_path, metrics)
-    facts = gather(run).to_json()
-    assert "trained on 30 sections" in facts["verdict"]["sentence"]
-    assert "90 real sections" in facts["bars"]["caption"]
-    assert {row["tested_on"] for row in facts["utility"]["rows"]} == {"test sections"}
-    assert "with 30 sections each 60.0 % against 50.0 %" in [*ending(run)][1]
 
 
 @pytest.mark.parametrize(("labels", "heading"), [(["a"], "texts (share)"), (["a", "b"], "texts (share of all labels)")])

@@ -11,7 +11,7 @@ from server.guarantee.words import guarantee_card
 from server.report.bars import draw_bars
 from server.report.facts import gather
 from server.report.labels import list_labels
-from server.report.quality import Quality, read_quality, read_utility
+from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_quality, read_utility
 from server.report.verdict import Judgement, judge, reach_verdict
 from tests.support.documents import edit, privacy, report_of, summary, write_run
 from tests.support.pages import report
@@ -80,6 +80,7 @@ STATES = {
     "no hospital asked": (measured(), Judgement.NOT_COMPARED, NOT_ASKED),
     "real records as guessing": (measured(0.6, real=0.25), Judgement.NOT_COMPARED, {}),
     "one label": (measured(1.0, majority=1.0), Judgement.ONE_LABEL, {}),
+    "sections": (against(0.5, 0.05, 0.15, texts=30) | {"sections": {"words": 90.0}}, Judgement.HELPS, {}),
     "guessing unknown": ({"synthetic": {"accuracy": 0.5}}, Judgement.GUESSING_UNKNOWN, {}),
     "not a number": (measured(float("nan")), Judgement.NOT_MEASURED, {}),
     "nothing": ({}, Judgement.NOT_MEASURED, {}),
@@ -111,6 +112,7 @@ MEASUREMENTS = {
     "other test texts": several_trainings(test="own.csv", utility=group(0.8, 960, test="own.csv"), real_private=None),
     "an earlier version": measured(real=None) | {"utility_real": group(0.9, None), "real_private": {"records": 900}},
     "a reason": measured(real=None) | {"utility_real": REASON},
+    "sections": against(0.5, 0.05, 0.15, texts=30) | {"sections": {"order_distance": 0.1}},
     "nothing": {},
 }
 """Metrics of each form that the table of classifiers has."""
@@ -173,6 +175,14 @@ def test_quality_of_several_trainings_is_their_mean_and_of_what_is_no_number_unk
     broken = {"synthetic": "x", "utility": {"accuracy": {"value": 0.8}}, "test_records": "many"}
     assert quality_of(broken) == Quality(synthetic=0.8)
     assert quality_of({"majority_class": 1, "real_private": {"accuracy": "high"}}) == Quality()
+
+
+@pytest.mark.parametrize(
+    ("synthetic", "tested", "said"),
+    [(0.3, 200, BETTER), (0.19, 200, UNCLEAR), (0.1, 200, WORSE), (0.1, 20, UNCLEAR), (0.1, None, UNCLEAR)],
+)
+def test_quality_is_worse_than_guessing_only_if_its_whole_interval_is_below_it(synthetic, tested, said):
+    assert Quality(synthetic=synthetic, majority=0.2, tested=tested).against_guessing == said
 
 
 FLU = {"label": "flu", "model": "m", "round": 1}
