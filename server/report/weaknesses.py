@@ -23,8 +23,11 @@ replaces the expectation. The files of a simulation have weaknesses of their own
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from common.page.words import catalogue
 from common.phrases import series
@@ -172,23 +175,10 @@ def _quality(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Spread:
-    """Votes of one query over all rounds: how many numbers, and the variance of these and of the noise in them."""
-
-    numbers: int
-    spread: float
-    noise: float
-
-    @property
-    def is_noise(self) -> bool:
-        return self.spread - self.noise < HOPELESS**2 * self.noise
-
-
 def votes_were_noise(votes: Sequence[VoteHistogram]) -> bool:
     """Return whether all votes of a run were noise; False if it has no noised votes."""
     spreads = _spreads(votes)
-    return bool(spreads) and all(spread.is_noise for spread in spreads.values())
+    return bool(spreads) and all(map(_is_noise, spreads.values()))
 
 
 def votes_above_forecast(run: RunSummary, votes: Sequence[VoteHistogram]) -> list[str]:
@@ -197,35 +187,36 @@ def votes_above_forecast(run: RunSummary, votes: Sequence[VoteHistogram]) -> lis
     The forecast is for a candidate with the average number of votes; records may agree on a few candidates.
     """
     warnings = run.warnings or {}
-    return [name for name, spread in _spreads(votes).items() if name in warnings and not spread.is_noise]
+    return [name for name, spread in _spreads(votes).items() if name in warnings and not _is_noise(spread)]
 
 
-def _spreads(votes: Sequence[VoteHistogram]) -> dict[str, _Spread]:
-    """Return the spread of the noised votes of each query over all rounds."""
-    answers: dict[str, list[tuple[int, float, float]]] = {}
+def _spreads(votes: Sequence[VoteHistogram]) -> dict[str, NDArray[np.float64]]:
+    """Return sums over all rounds, by query: noised numbers, and their squared deviations with and of the noise."""
+    sums: dict[str, NDArray[np.float64]] = {}
     for vote in votes:
         if vote.noise:
-            answers.setdefault(vote.query, []).append((vote.candidates, vote.spread, vote.noise))
-    spreads = {}
-    for name, measured in answers.items():
-        numbers = sum(count for count, _, _ in measured)
-        spread = sum(count * deviation**2 for count, deviation, _ in measured) / numbers
-        noise = sum(count * deviation**2 for count, _, deviation in measured) / numbers
-        spreads[name] = _Spread(numbers=numbers, spread=spread, noise=noise)
-    return spreads
+            measured = vote.candidates * np.array([1.0, vote.spread**2, vote.noise**2])
+            sums[vote.query] = sums.get(vote.query, 0.0) + measured
+    return sums
+
+
+def _is_noise(sums: NDArray[np.float64]) -> bool:
+    _, spread, noise = sums
+    return bool(spread - noise < HOPELESS**2 * noise)
 
 
 def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[VoteHistogram]) -> Iterator[Weakness]:
     """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
     warnings, spreads = run.warnings or {}, _spreads(votes)
-    for name, measured in spreads.items():
-        if measured.is_noise:
+    for name, sums in spreads.items():
+        if _is_noise(sums):
+            numbers, spread, noise = sums
             found = _weakness(
                 "votes",
                 query=name,
-                numbers=measured.numbers,
-                spread=math.sqrt(measured.spread),
-                noise=math.sqrt(measured.noise),
+                numbers=int(numbers),
+                spread=math.sqrt(spread / numbers),
+                noise=math.sqrt(noise / numbers),
                 method=run.method,
                 privacy=privacy,
             )

@@ -9,10 +9,8 @@ import pytest
 from server.documents.codec import strict
 from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
-from server.report import figure_tables, plots
+from server.report import figure_tables
 from server.report.facts import gather
-from server.report.plots import Histogram, count_bins, dots
-from server.report.run_plots import plot_rounds
 from server.report.votes import read_votes
 from server.report.write import write_report
 from tests.support.documents import edit_rounds, privacy, write_run
@@ -208,71 +206,3 @@ def test_an_answer_that_cannot_be_read_is_left_out(run):
     (run / "state" / "answer-000.npy").write_bytes(b"damaged")
     assert gather(run).votes == []
     assert "Noised votes" not in report(run).text
-
-
-@pytest.mark.parametrize(
-    ("values", "whole", "open_end"),
-    [
-        ([5], True, False),
-        ([0, 0, 0], True, False),
-        ([3] * 990 + [100_000] * 2, True, True),
-        (list(range(500)), True, False),
-        ([-2.5, 7.25, 0.0], False, False),
-        ([1.0, 1.0], False, False),
-        ([1e-7, 2e-7], False, False),
-        ([-3e6, 5e6], False, False),
-    ],
-)
-def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
-    histogram = count_bins(values, whole=whole)
-    assert sum(histogram.counts) == len(values)
-    assert len(histogram.edges) == len(histogram.counts) + 1 <= 50
-    assert histogram.open_end == open_end
-    for start, end, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False):
-        if not open_end:
-            assert sum(start <= value < end for value in values) == count, (start, end)
-    drawn = plots.bars("k", "T", note="", x_name="x", histogram=histogram)
-    assert sum(count for _, count in drawn.rows) == len(values)
-    assert len(drawn.x_ticks) <= 10
-
-
-def test_bars_stand_on_the_axis_and_the_shade_is_cut_to_it():
-    histogram = Histogram(edges=(0, 1, 2), counts=(4, 2), open_end=False)
-    plot = plots.bars("k", "T", note="", x_name="x", histogram=histogram, shade=(-5.0, 1.0))
-    assert plot.shade == (plot.left, (plot.left + plot.right) / 2)
-    (_, high, _, tall), (_, low, _, short) = plot.bars
-    assert high + tall == low + short == plot.bottom
-    assert tall == pytest.approx(2 * short)
-
-
-def test_both_axes_of_a_map_have_one_scale():
-    plot = dots("k", "T", "", {"a": {"x": [[0, 0], [10, 0]]}, "b": {"y": [[5, 1]]}})
-    assert plot.clouds[0].path == "M10 230h0M410 230h0"
-    assert plot.clouds[1].path.startswith("M210 190m")
-    assert plot.rows == (("x", "a", 2, 5.0, 0.0), ("y", "b", 1, 5.0, 1.0))
-    assert dots("k", "T", "", {"a": {}}) is None
-
-
-def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(run):
-    places = {f"label {at}": [[at, at % 3]] for at in range(9)}
-    plot = dots("map", "T", "", {"synthetic": places, "private": places})
-    looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
-    assert len(looks) == 18
-    assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
-    (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
-    page = report(run)
-    marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
-    # Choosing a label hides what has another one: the legend has none.
-    assert sorted(attrs.get("data-label", "") for attrs in marks) == ["", "", "0", "1"]
-
-
-def test_fid_has_the_distance_of_real_texts_beside(run):
-    rounds = gather(run).rounds
-    real = {"fid": {"value": 0.5, "rows": 7}}
-    marked = Metrics(content={"fidelity": real, "fidelity_real": real | {"simulation_only": True}}).groups
-    (plot,) = [plot for plot in plot_rounds(rounds, marked) if plot.key == "round-fid"]
-    assert [line.name for line in plot.series] == ["fid", "real against real (simulation only)"]
-    assert plot.series[1].values == (0.5, 0.5, 0.5)
-    unmarked = Metrics(content={"fidelity": real}).groups
-    (alone,) = [plot for plot in plot_rounds(rounds, unmarked) if plot.key == "round-fid"]
-    assert len(alone.series) == 1
