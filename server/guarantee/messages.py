@@ -42,6 +42,7 @@ def _environment() -> jinja2.Environment:
         "times": at_most_times,
         "counted": number_with_noun,
         "plain": "{:g}".format,
+        "number": "{:,}".format,
     }
     return environment
 
