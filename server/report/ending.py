@@ -1,7 +1,7 @@
 """The last lines of a command that made a data set: its cost, its quality, its folder, and the next command."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from common.page.words import catalogue
@@ -57,9 +57,8 @@ def _say(name: str, **facts: object) -> str:
 def _figures(quality: Quality) -> str:
     """Return the accuracies of models trained on the texts and on references; empty if none was measured."""
     if quality.measure == DISTANCE:
-        distances = {"synthetic": quality.synthetic, WITHOUT: quality.zero_shot, "other real texts": quality.real}
-        shown = ", ".join(f"{words} {fid:.3g}" for words, fid in distances.items() if fid is not None)
-        return _say("distances", shown=shown) if shown else ""
+        shown = {"synthetic": quality.synthetic, WITHOUT: quality.zero_shot, "other real texts": quality.real}
+        return _listed("distances", shown, "{:.3g}")
     constant = "the most frequent label" if quality.measure == ACCURACY else "the best constant answer"
     accuracies = (
         ("synthetic", quality.synthetic, ""),
@@ -70,6 +69,12 @@ def _figures(quality: Quality) -> str:
         (constant, quality.majority, ""),
     )
     return ", ".join(f"{words} {100 * share:.1f} %{more}" for words, share, more in accuracies if share is not None)
+
+
+def _listed(name: str, figures: Mapping[str, float | None], form: str, **facts: object) -> str:
+    """Return the figures that were measured, in a message of this name; empty if none was."""
+    shown = ", ".join(f"{words} {form.format(value)}" for words, value in figures.items() if value is not None)
+    return _say(name, shown=shown, **facts) if shown else ""
 
 
 def _gain(quality: Quality) -> str:
@@ -91,18 +96,16 @@ def _votes(run: Path, summary: RunSummary, privacy: Privacy) -> str:
 
 def _spans(metrics: Metrics) -> str:
     """Return what a token classifier learns from the texts and from references; empty without held-out spans."""
-    names = (("synthetic", "f1"), (WITHOUT, "zero shot"), ("other real texts", "real"))
-    figures = metrics.finite
-    scores = [f"{words} {100 * figures[key]:.1f} %" for words, name in names if (key := f"spans: {name}") in figures]
-    return _say("spans", shown=", ".join(scores)) if scores else ""
+    names = {"synthetic": "f1", WITHOUT: "zero shot", "other real texts": "real"}
+    measured = metrics.finite
+    shares = {words: measured.get(f"spans: {name}") for words, name in names.items()}
+    return _listed("spans", {words: share and 100 * share for words, share in shares.items()}, "{:.1f} %")
 
 
 def _sections(metrics: Metrics) -> str:
     """Return how the order and the lengths of sections differ from those of real texts; empty without sections."""
-    names = (("synthetic", "order distance"), ("independent", "independent"), ("the plan's order", "plan order"))
-    figures = metrics.finite
-    apart = [f"{words} {figures[key]:.2f}" for words, name in names if (key := f"sections: {name}") in figures]
-    if not apart:
-        return ""
-    words, real = figures["sections: words"], figures["sections: words real"]
-    return _say("sections", shown=", ".join(apart), words=words, real=real)
+    names = {"synthetic": "order distance", "independent": "independent", "the plan's order": "plan order"}
+    measured = metrics.finite
+    apart = {words: measured.get(f"sections: {name}") for words, name in names.items()}
+    words, real = (measured.get(f"sections: {name}") for name in ("words", "words real"))
+    return _listed("sections", apart, "{:.2f}", words=words, real=real)
