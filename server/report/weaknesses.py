@@ -211,7 +211,7 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[VoteHistogr
     for name, sums in spreads.items():
         if _is_noise(sums):
             numbers, spread, noise = sums
-            found = _weakness(
+            weakness = _weakness(
                 "votes",
                 query=name,
                 numbers=int(numbers),
@@ -220,7 +220,7 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[VoteHistogr
                 method=run.method,
                 privacy=privacy,
             )
-            yield replace(found, do=warnings.get(name, "").partition("; ")[2] or found.do)
+            yield replace(weakness, do=warnings.get(name, "").partition("; ")[2] or weakness.do)
     for name, warning in warnings.items():
         if name not in spreads:
             what, _, do = warning.partition("; ")
