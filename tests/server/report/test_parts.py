@@ -70,6 +70,15 @@ def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):
     assert figure_tables.better(name) == direction
 
 
+def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
+    (run / "metrics.json").write_text(json.dumps(METRICS))
+    page = report(run)
+    for fact in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
+        assert fact in page.text
+    # The row in the table of utility, the private column of the shared table, and the table of its own.
+    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3
+
+
 def test_the_twin_has_the_same_facts_and_is_strict_json(run):
     write_report(edit_rounds(run, lambda entry: entry.update(fid=float("nan"), epsilon=float("inf")), only=0))
     twin = json.loads((run / "report.json").read_text("utf-8"), parse_constant=pytest.fail)
