@@ -109,7 +109,7 @@ def said_of(changes):
 def test_sentences_that_a_field_adds_are_those_accepted():
     plain = set(said_of({}))
     screens = {
-        name: (line for line in said_of(changes) if not changes or line not in plain)
+        name: [line for line in said_of(changes) if not changes or line not in plain]
         for name, changes in CHANGES.items()
     }
     assert_accepted(under_headings(screens), Path(__file__).parent / "screens" / "words.txt")
