@@ -203,8 +203,15 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") ->
 
 def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tuple[Privacy, dict[str, Any]]":
     from server.planning.guarantee_facts import describe
-    from server.planning.signal import signal_advice, signals, weakest, with_parts, with_weakest_parts
-    from server.planning.solve import least_epsilon, least_records
+    from server.planning.signal import (
+        least_epsilon,
+        least_records,
+        signal_advice,
+        signals,
+        weakest,
+        with_parts,
+        with_weakest_parts,
+    )
     from server.prepare.automatic import expected_records, resolve_auto
     from server.prepare.build import build, draft_plan
 

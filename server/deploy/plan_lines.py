@@ -15,7 +15,7 @@ from common.queries.votes import VotesSpec
 from common.system.progress import is_agreed
 from server.deploy.plan_command import facts_of
 from server.documents.privacy import Privacy
-from server.guarantee.figures import number_with_noun, show_epsilon
+from server.guarantee.messages import number_with_noun, show_epsilon
 from server.guarantee.words import plan_cost
 from server.planning.forecast import records_clause as note_on_count
 from server.planning.make_plan import EXPECTED_RECORDS

@@ -1,12 +1,14 @@
-"""Messages of a catalogue that name the facts which they show, and choose among wordings by them."""
+"""Messages of a catalogue that name the facts which they show, and choose among wordings by them.
 
+The figures of a guarantee have a form for readers. Bounds on a loss are rounded up, never down.
+"""
+
+import math
 import re
 from collections.abc import Sequence
 from functools import cache
 
 import jinja2
-
-from server.guarantee.figures import at_most_times, number_with_noun, one_in, show_delta, show_epsilon
 
 Message = str | Sequence["Message"]
 """A sentence with Jinja's marks, or several that follow each other."""
@@ -40,5 +42,42 @@ def _environment() -> jinja2.Environment:
         "times": at_most_times,
         "counted": number_with_noun,
         "plain": "{:g}".format,
+        "number": "{:,}".format,
     }
     return environment
+
+
+def show_epsilon(epsilon: float | str) -> str:
+    """Return an epsilon as text with at most three decimals, rounded up (with a numerical tolerance of 1e-5)."""
+    value = float(epsilon)
+    return "∞" if math.isinf(value) else f"{math.ceil(value * 1000 - 0.01) / 1000:g}"
+
+
+def show_delta(delta: float) -> str:
+    """Return a delta as text with at most three significant digits, such as 1e-5."""
+    mantissa, _, exponent = f"{delta:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def one_in(delta: float) -> str:
+    """Return a delta above 0 as the text "1 in n", rounded towards the larger probability (with tolerance 1e-6)."""
+    return f"1 in {int(1.000001 / delta):,}"
+
+
+def number_with_noun(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun, such as "1 query" or "2,000 queries"; its plural, if not `many`, has an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def at_most_times(epsilon: float) -> str:
+    """Return e^epsilon as text, rounded up.
+
+    This number bounds the ratio of a result's probabilities with and without one protected unit.
+    """
+    # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
+    return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
+
+
+def _up(value: float, decimals: int) -> float:
+    """Round up at `decimals`, so that a bound stays a bound."""
+    return math.ceil(value * 10.0**decimals) / 10.0**decimals

@@ -13,8 +13,7 @@ from common.plan.words import not_covered, protected_unit, readers_guess, subsam
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, lacks_guarantee
-from server.guarantee.figures import show_epsilon
-from server.guarantee.messages import fill_in
+from server.guarantee.messages import fill_in, show_epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from server.deploy.runs import cancel, resume, start, started_run_folder
 from server.deploy.send import begin
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.messages import show_delta, show_epsilon
 from server.page.drafts import NOTES, Draft, draft_facts, plan_draft, start_command
 from server.page.runs import all_runs, one_run, resumable_folder
 from server.report.write import show_duration, show_number

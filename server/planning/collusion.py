@@ -47,15 +47,12 @@ def collusion(plan: Plan, share: float) -> Collusion:
     """
     helping = min(max(plan.corrupt, plan.colluders), plan.parties - 1)
     left = plan.survivors - helping
-    price: tuple[float | None, int | None] = (None, None)
-    if left > 0:
-        price = math.sqrt(plan.survivors / left), _further(plan, share)
     return Collusion(
         helping=helping,
         planned=plan.colluders,
         epsilon=guarantee.epsilon_against(plan, helping),
-        noise=price[0],
-        hospitals=price[1],
+        noise=math.sqrt(plan.survivors / left) if left > 0 else None,
+        hospitals=_further(plan, share) if left > 0 else None,
     )
 
 
@@ -68,12 +65,7 @@ def _further(plan: Plan, share: float) -> int:
 
 
 def collusion_advice(price: Collusion, epsilon: float) -> list[str]:
-    """Return a sentence if hospitals will assume a larger epsilon than the plan's; otherwise an empty list.
-
-    Args:
-        price: Price of the coalition that hospitals assume.
-        epsilon: The plan's epsilon.
-    """
+    """Return a sentence if hospitals will assume a larger epsilon than the plan's `epsilon`; otherwise none."""
     if price.planned >= price.helping or not price.epsilon > epsilon:
         return []
     against = f"against the coordinator and {price.helping} hospitals that help it epsilon is {price.epsilon:.3g}"

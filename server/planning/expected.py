@@ -66,6 +66,18 @@ COMMON = 0.25
 """Guessed fraction of the records that contain a term of the list, which consists of common words."""
 TERMS = "terms"
 """Name for the terms among the parts of a questionnaire."""
+_OF_A_LABEL = {
+    LabelHistogramSpec: "records a label",
+    LabelSetsSpec: "records a single label (of a pair only those with both, against the same noise)",
+    SectionOrderSpec: "records of a section after one other, if all orders are alike",
+}
+"""Unit of the numbers of a label's records, by query."""
+_NOT_ESTIMATED: dict[type[Spec], str] = {
+    AbstractedSeedsSpec: "a record chooses among abstractions of itself: other records change nothing",
+    FineTunedSpec: "it depends on the size and the gradients of the model, which is the party's own",
+    RewrittenSpec: "the texts carry no noise",
+}
+"""Reasons why there is no estimate, by query."""
 
 
 class Expected(NamedTuple):
@@ -153,21 +165,11 @@ def _(spec: QuestionnaireSpec, setting: Setting) -> Expected | str:
     return expected_signal.dispatch(ClassSumsSpec)(spec, setting)
 
 
-@expected_signal.register
-def _(spec: LabelHistogramSpec, setting: Setting) -> Expected:
-    return Expected(setting.records / spec.labels, setting.noise, "records a label")
-
-
-@expected_signal.register
-def _(spec: LabelSetsSpec, setting: Setting) -> Expected:
-    unit = "records a single label (of a pair only those with both, against the same noise)"
-    return Expected(setting.records / spec.labels, setting.noise, unit)
-
-
-@expected_signal.register
-def _(spec: SectionOrderSpec, setting: Setting) -> Expected:
-    unit = "records of a section after one other, if all orders are alike"
-    return Expected(setting.records / spec.labels, setting.noise, unit)
+@expected_signal.register(LabelHistogramSpec)
+@expected_signal.register(LabelSetsSpec)
+@expected_signal.register(SectionOrderSpec)
+def _(spec: LabelHistogramSpec | LabelSetsSpec | SectionOrderSpec, setting: Setting) -> Expected:
+    return Expected(setting.records / spec.labels, setting.noise, _OF_A_LABEL[type(spec)])
 
 
 @expected_signal.register
@@ -221,19 +223,9 @@ def _(spec: SeedChoiceSpec, setting: Setting) -> Expected | str:
     return Expected(signal, math.sqrt(choices / pool), "choices an abstract")
 
 
-@expected_signal.register
-def _(spec: AbstractedSeedsSpec, setting: Setting) -> str:
-    del spec, setting
-    return "a record chooses among abstractions of itself: other records change nothing"
-
-
-@expected_signal.register
-def _(spec: FineTunedSpec, setting: Setting) -> str:
-    del spec, setting
-    return "it depends on the size and the gradients of the model, which is the party's own"
-
-
-@expected_signal.register
-def _(spec: RewrittenSpec, setting: Setting) -> str:
-    del spec, setting
-    return "the texts carry no noise"
+@expected_signal.register(AbstractedSeedsSpec)
+@expected_signal.register(FineTunedSpec)
+@expected_signal.register(RewrittenSpec)
+def _(spec: Spec, setting: Setting) -> str:
+    del setting
+    return _NOT_ESTIMATED[type(spec)]

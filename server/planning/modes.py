@@ -20,21 +20,15 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
     if not declined:
         return
     settings = list(dict.fromkeys(needed[mode] for modes in declined.values() for mode in modes))
-    avoided = " and ".join(setting for setting in settings if setting)
-    alike: dict[str, list[str]] = {}
-    for name, modes in declined.items():
-        alike.setdefault(", ".join(modes), []).append(name)
     advice = [
         f"Leave {', '.join(declined)} out of llm.use" if len(declined) < len(providers) else "Choose another llm",
-        *([f"set {avoided}"] if None not in settings else []),
+        *([f"set {' and '.join(filter(None, settings))}"] if None not in settings else []),
         "choose another method",
     ]
     raise ConfigError(
         f"method {method.name}",
         expected=f"language models that honour {', '.join(needed)}",
-        got=" and ".join(
-            f"{', '.join(names)}, which decline{'s' * (len(names) == 1)} {modes}" for modes, names in alike.items()
-        ),
+        got=" and ".join(f"{name}, which declines {', '.join(modes)}" for name, modes in declined.items()),
         where="llm.use",
         do=f"{', '.join(advice[:-1])}, or {advice[-1]}",
     )

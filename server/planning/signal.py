@@ -1,7 +1,13 @@
-"""Expected signal and noise of a plan's answers, in numbers and words, before any query is asked."""
+"""Expected signal and noise of a plan's answers, in numbers and words, before any query is asked.
+
+A plan is also solved backwards: for the least epsilon, or number of records, at which every answer reaches a given
+signal. The noise of a calibrated plan depends only on epsilon, and decreases as epsilon grows; the signal depends only
+on the number of records.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy.special import ndtr
@@ -31,6 +37,10 @@ FEWER_CANDIDATES = "fewer candidates (method.samples)"
 _STEP = 1.1
 """Ratio between successive numbers of records tried. If a signal falls with more records, its peak is wider than this
 ratio."""
+_LARGEST = 2000
+"""Largest epsilon that is searched, in hundredths. Above 20 the guarantee is meaningless: e^20 is half a billion."""
+_POSSIBLE = 100
+"""An epsilon, in hundredths, below which a plan may need more noise than it can have, and above which less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,22 +97,21 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
     """Return `signals`, with each questionnaire's signal followed by that of the part that needs the most records."""
     estimates = []
-    for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
-        estimates.append(estimate)
-        if parts := signals_of_parts(plan, planned, records):
-            estimates.append(max(parts, key=lambda part: (part.clear_from or math.inf, -part.ratio)))
+    for whole, *parts in _with_parts(plan, compared, records):
+        weak = max(parts, key=lambda part: (part.clear_from or math.inf, -part.ratio), default=None)
+        estimates += [whole, weak] if weak else [whole]
     return estimates
 
 
 def with_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
     """Return `signals`, with each questionnaire's signal followed by those of all its parts."""
-    estimates = zip(plan.queries, signals(plan, compared, records), strict=True)
-    return [signal for planned, whole in estimates for signal in (whole, *signals_of_parts(plan, planned, records))]
+    return [signal for estimates in _with_parts(plan, compared, records) for signal in estimates]
 
 
-def signals_of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
-    """Return the expected signal of each question of a questionnaire, and of its terms; empty for any other query."""
-    return [_signal(plan, planned, 0, records, name) for name in parts_of(planned)]
+def _with_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> Iterator[list[Signal]]:
+    for planned in plan.queries:
+        parts = ("", *parts_of(planned))
+        yield [_signal(plan, planned, compared.get(planned.name, 0), records, part) for part in parts]
 
 
 def parts_of(planned: PlannedQuery) -> list[str]:
@@ -141,6 +150,68 @@ def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int, 
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
+    """Return the smallest epsilon, a multiple of 0.01, at which the weakest signal is `target` times its noise.
+
+    Args:
+        ratio: Signal-to-noise ratio of the weakest answer as a function of epsilon; it increases with epsilon.
+        target: Signal-to-noise ratio to reach, above 0.
+
+    Raises:
+        PlanError: The signal would need an epsilon above 20.
+    """
+
+    def enough(hundredths: int) -> bool:
+        try:
+            return ratio(hundredths / 100) >= target
+        except PlanError:
+            return hundredths >= _POSSIBLE
+
+    epsilon = bisect_left(range(_LARGEST), True, lo=1, key=enough) / 100
+    reached = ratio(epsilon)
+    if reached < target:
+        raise PlanError(
+            "signal",
+            expected=f"{target:g} times the noise at an epsilon of at most {_LARGEST / 100:g}",
+            got=f"{reached:.2g}",
+            do="Expect more records, or plan fewer candidates, labels or answers",
+        )
+    return epsilon
+
+
+def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
+    """Return the smallest number of records at which the weakest answer's signal is `target` times its noise.
+
+    The parts of a questionnaire count as answers of their own.
+
+    Args:
+        plan: The plan with its noise.
+        compared: Number of candidates or similar items, keyed by query.
+        target: Signal-to-noise ratio to reach, above 0.
+
+    Raises:
+        PlanError: No number of records is enough, or no query's signal can be estimated.
+    """
+    estimated = {signal.query for signal in with_parts(plan, compared, 1) if signal.expected}
+    needed = {
+        name: records_for(target, plan, planned, compared.get(planned.name, 0), part)
+        for planned in plan.queries
+        for part in ("", *parts_of(planned))
+        if (name := f"{planned.name}, {part}" if part else planned.name) in estimated
+    }
+    least = max((records for records in needed.values() if records), default=1)
+    decisive = weakest(with_parts(plan, compared, least))
+    if decisive.ratio < target:
+        falls = needed[decisive.query] is not None
+        raise PlanError(
+            "signal",
+            expected=f"{target:g} times the noise with some number of records",
+            got=f"less for {decisive.query}, {f'with the {least:,} that others take' if falls else 'with any number'}",
+            do=f"Choose {'more buckets' if falls else 'a larger epsilon'}",
+        )
+    return least
 
 
 def _signal(plan: Plan, planned: PlannedQuery, compared: int, records: int | None, part: str = "") -> Signal:

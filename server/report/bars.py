@@ -6,10 +6,12 @@ show the distances of equally large sets of texts from real texts, on a scale th
 
 from dataclasses import dataclass
 
+from common.page.words import catalogue
 from server.documents.files import Document
 from server.documents.metrics import Interval, Metrics
+from server.guarantee.messages import fill_in
 from server.metrics.intervals import OVER_TRAININGS
-from server.report.quality import ACCURACY, DISTANCE, NO_TEST_TEXTS, WITHOUT, Role, UtilityRow, read_utility
+from server.report.quality import DISTANCE, NO_TEST_TEXTS, WITHOUT, Role, UtilityRow, read_quality, read_utility
 
 _COLOURS = {Role.AS_MANY: 0, Role.WITHOUT: 3, Role.ALL: 0, Role.REAL: 1, Role.RELEASED: 2, Role.GUESSING: 4}
 
@@ -58,41 +60,33 @@ class Bars(Document):
 
 def draw_bars(metrics: Metrics, missing: str = NO_TEST_TEXTS) -> Bars:
     """Return the bars of all figures that a verdict names; `missing` says why if there are none."""
-    table = read_utility(metrics)
-    rows = [row for row in table.rows if row.role in _COLOURS]
-    bars, tested = tuple(filter(None, map(_bar, rows))), metrics.count("test_records")
-    title, top, over = table.measure.capitalize(), 1.0, _over(metrics)
-    texts = "real sections" if "sections" in metrics.content else "real texts"
-    texts = ("" if tested is None else f"{tested:,} ") + texts + (f" ({metrics.test})" if metrics.test else "")
-    caption = f"How well a classifier finds the labels of {texts} ({table.measure})"
-    if table.measure == ACCURACY:
-        caption = f"How many of {texts} a classifier labels correctly"
-    caption += ", by what it was trained on. The coordinator kept these texts for the test. Higher is better"
-    if table.measure == DISTANCE:
-        title = "Distance from real texts"
-        caption = "Between as many texts of each kind and real texts (FID): lower is better"
-        over = "over the texts of each kind, with the same real texts to compare them with (jackknife)"
-        top = max((end for bar in bars for end in (bar.value, *(bar.interval or ()))), default=1.0) or 1.0
-    if not bars:
-        bars = tuple(filter(None, (_bar(row) for row in table.rows if row.role == Role.COUNTED)))
-        if bars:
-            caption = "How many of the hospitals' own records a classifier labels correctly, by a count with noise"
-            over = "over the noise alone"
+    measured = [row for row in read_utility(metrics).rows if row.accuracy.value is not None]
+    shown = [row for row in measured if row.role in _COLOURS]
+    counted = [] if shown else [row for row in measured if row.role == Role.COUNTED]
+    bars, quality = [_bar(row) for row in shown or counted], read_quality(metrics)
+    shares, say = quality.measure != DISTANCE, catalogue(__package__).bars
+    facts = {
+        "q": quality,
+        "counted": bool(counted),
+        "test": metrics.test,
+        # For the intervals of whole sets alone.
+        "trainings": OVER_TRAININGS in (metrics.text("utility", "definition") or ""),
+    }
+    highest = max((end for bar in bars for end in (bar.value, *(bar.interval or ()))), default=0.0)
     return Bars(
-        title=title,
-        caption=caption,
-        over=over,
+        title=fill_in(say.title, **facts),
+        caption=fill_in(say.caption, **facts),
+        over=fill_in(say.over, **facts),
         missing="" if bars else missing,
-        shares=table.measure != DISTANCE,
-        top=top,
-        rows=bars,
+        shares=shares,
+        top=1.0 if shares else highest or 1.0,
+        rows=tuple(bars),
     )
 
 
-def _bar(row: UtilityRow) -> Bar | None:
-    """Return a row as a bar; None without a value."""
-    if row.accuracy.value is None or row.role is None:
-        return None
+def _bar(row: UtilityRow) -> Bar:
+    assert row.role is not None
+    assert row.accuracy.value is not None
     name = f"texts of {WITHOUT}" if row.trained_on == WITHOUT else row.trained_on.removeprefix("all ")
     return Bar(
         name=f"{row.texts:,} {name}" if row.texts else name,
@@ -101,10 +95,3 @@ def _bar(row: UtilityRow) -> Bar | None:
         colour=_COLOURS.get(Role(row.role), 0),
         simulation_only=row.simulation_only,
     )
-
-
-def _over(metrics: Metrics) -> str:
-    """Return what the intervals of accuracies are over: several trainings, for whole sets alone, or the test texts."""
-    if OVER_TRAININGS in (metrics.text("utility", "definition") or ""):
-        return "over several trainings, where it is of all texts or records, and else over the test texts"
-    return "over the test texts"

@@ -4,8 +4,10 @@ The formats are those of https://docs.mlcommons.org/croissant/docs/croissant-spe
 Croissant has no field for a guarantee, so the numbers of the guarantee are in `additionalProperty` of schema.org.
 """
 
+import json
 import math
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from typing import Any
 
 from common.page.words import catalogue
@@ -13,45 +15,8 @@ from server.guarantee.messages import fill_in
 from server.report.dataset_card import JSON_LINES, MARKED, PARQUET, SYNTHETIC, TRANSFER, Card
 
 FILE = "croissant.json"
-_CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
-"""The context of the specification, unchanged."""
+_CONTEXT = "croissant-context.json"
+"""File in `templates/` with the context of the specification, unchanged."""
 _FORMATS = {PARQUET: "application/x-parquet", JSON_LINES: "application/jsonlines"}
 _TYPES = {"round": "sc:Integer", "weight": "sc:Float", "probabilities": "sc:Float"}
 
@@ -65,7 +30,7 @@ def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
     """
     terms, parts = card.terms, [part for part in (SYNTHETIC, TRANSFER) if f"{part}/{PARQUET}" in digests]
     stated = {
-        "@context": _CONTEXT,
+        "@context": json.loads((resources.files(__package__) / "templates" / _CONTEXT).read_text("utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": card.name,
@@ -90,10 +55,10 @@ def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
 def _guarantee(card: Card) -> Iterator[tuple[str, Any]]:
     epsilon = card.guarantee.epsilon
     yield "epsilon", epsilon if math.isfinite(epsilon) else "infinite"
-    yield "delta", card.delta
-    yield "unit", card.unit
-    yield "records of one unit at most", card.max_records
-    yield "adjacency", f"{card.relation} one unit"
+    yield "delta", card.privacy.delta
+    yield "unit", card.privacy.adjacency.unit
+    yield "records of one unit at most", card.privacy.adjacency.max_records
+    yield "adjacency", f"{card.privacy.adjacency.relation} one unit"
     yield "attested", card.attested
 
 
@@ -106,13 +71,13 @@ def _responsible(card: Card) -> dict[str, Any]:
             f"Label: {_column('labels' if card.several else 'label')}. No person has checked the labels."
             if card.labels
             else "There are no labels.",
-            *[f"Spans: {_column('spans')}. No person has checked them."] * bool(card.spans),
+            *[f"Spans: {_column('spans')}. No person has checked them."] * bool(card.run.spans),
         ],
-        "rai:machineAnnotationTools": list(card.models),
+        "rai:machineAnnotationTools": list(card.run.models or ()),
         "rai:personalSensitiveInformation": [card.guarantee.title, card.guarantee.reader, card.attested],
         "rai:dataBiases": [catalogue(__package__).biases],
-        "rai:dataUseCases": [card.purpose or fill_in(catalogue(__package__).use, card=card)],
-        "rai:dataLimitations": ["Nobody has tested the texts for any medical use.", *card.not_covered],
+        "rai:dataUseCases": [card.run.purpose or fill_in(catalogue(__package__).use, card=card)],
+        "rai:dataLimitations": ["Nobody has tested the texts for any medical use.", *card.privacy.not_covered],
     }
 
 
@@ -152,9 +117,7 @@ def _records(card: Card, part: str) -> dict[str, Any]:
         "@id": part,
         "name": part,
         "description": getattr(catalogue(__package__).parts, part),
-        "field": [
-            _marked(part, column) if column in MARKED else _field(part, column) for column in card.columns_of(part)
-        ],
+        "field": [_field(part, column) for column in card.columns_of(part)],
     }
 
 
@@ -163,16 +126,13 @@ def _column(name: str) -> str:
     return str(getattr(catalogue(__package__).columns, name))
 
 
-def _marked(part: str, column: str) -> dict[str, Any]:
-    """Return the field of spans or sections, a list of objects in one column."""
+def _field(part: str, column: str) -> dict[str, Any]:
+    """Return the field of a column; spans and sections are lists of objects in one column."""
     source = {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": column}}
-    return {
-        "@type": "cr:Field",
-        "@id": f"{part}/{column}",
-        "name": column,
-        "description": _column(column),
-        "repeated": True,
-        "subField": [
+    field = {"@type": "cr:Field", "@id": f"{part}/{column}", "name": column, "description": _column(column)}
+    if column in MARKED:
+        types = {"start": "sc:Integer", "end": "sc:Integer", MARKED[column]: "sc:Text"}
+        parts = [
             {
                 "@type": "cr:Field",
                 "@id": f"{part}/{column}/{name}",
@@ -180,19 +140,9 @@ def _marked(part: str, column: str) -> dict[str, Any]:
                 "dataType": kind,
                 "source": source | {"transform": {"jsonPath": name}},
             }
-            for name, kind in (("start", "sc:Integer"), ("end", "sc:Integer"), (MARKED[column], "sc:Text"))
-        ],
-    }
-
-
-def _field(part: str, column: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:Field",
-        "@id": f"{part}/{column}",
-        "name": column,
-        "description": _column(column),
-        "dataType": _TYPES.get(column, "sc:Text"),
-        **({"repeated": True} if column in {"probabilities", "labels"} else {}),
-        **({"references": {"field": {"@id": "labels/name"}}} if column in {"label", "labels"} else {}),
-        "source": {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": column}},
-    }
+            for name, kind in types.items()
+        ]
+        return field | {"repeated": True, "subField": parts}
+    repeated = {"repeated": True} if column in {"probabilities", "labels"} else {}
+    references = {"references": {"field": {"@id": "labels/name"}}} if column in {"label", "labels"} else {}
+    return field | {"dataType": _TYPES.get(column, "sc:Text")} | repeated | references | {"source": source}

@@ -58,59 +58,32 @@ class Card:
     """Everything that a published folder says about its texts.
 
     Attributes:
+        run: The run, of which task, method, day, purpose, models and encoder are shown, but never its
+            hospitals.
+        privacy: The run's guarantee.
+        guarantee: The guarantee in words.
         terms: Statements of the person who publishes the texts.
         published: Day of the publication.
         collection: Sentences that say how the texts were made.
-        task: Name of the task.
-        method: Name of the method.
-        started: Day on which the run began; None in earlier versions.
-        purpose: Purpose of the texts, as the coordinator states it.
-        parties: Number of hospitals.
         labels: The labels with their public descriptions, in the order of the column `probabilities`; empty if there
             are none.
-        models: Names of the language models.
-        encoder: Name of the encoder.
         texts: Number of synthetic texts.
         public_texts: Number of public texts.
-        spans: The types of spans with their public descriptions; empty if there are none.
         columns: Names of the columns of the synthetic texts.
-        guarantee: The guarantee in words.
-        delta: δ.
-        unit: The unit that the guarantee protects, "sample" or "user".
-        max_records: Maximum number of records of one unit that count.
-        relation: Difference of the data sets that the guarantee makes hard to tell apart.
-        mechanism: The mechanisms in words.
-        plan: Hex digest of the plan, by which hospitals recognise the run.
-        simulation: Whether the hospitals were simulated.
         attested: Sentence that says who attests the guarantee.
-        not_covered: Limits of the guarantee.
     """
 
+    run: RunSummary
+    privacy: Privacy
+    guarantee: Guarantee
     terms: Terms
     published: dt.date
     collection: str
-    task: str
-    method: str
-    started: str | None
-    purpose: str | None
-    parties: int
     labels: Mapping[str, str | None]
-    models: Sequence[str]
-    encoder: str | None
     texts: int
     public_texts: int
-    spans: Mapping[str, str]
     columns: Sequence[str]
-    guarantee: Guarantee
-    delta: float
-    unit: str
-    max_records: int
-    relation: str
-    mechanism: str
-    plan: str
-    simulation: bool
     attested: str
-    not_covered: Sequence[str]
 
     @property
     def several(self) -> bool:
@@ -120,7 +93,7 @@ class Card:
     @property
     def name(self) -> str:
         """Name of the data set."""
-        return f"{self.task}: synthetic texts"
+        return f"{self.run.task}: synthetic texts"
 
     def columns_of(self, part: str) -> list[str]:
         """Return the names of the columns of a part; nobody marks spans or sections in public texts."""
@@ -156,31 +129,17 @@ def card(
     if is_one_population(labels):
         labels, absent = {}, absent | {"label"}
     return Card(
+        run=run,
+        privacy=privacy,
+        guarantee=guarantee_card(privacy),
         terms=terms,
         published=published,
         collection=fill_in(say.collection, run=run, privacy=privacy, kind=guarantee_kind(privacy)),
-        task=run.task,
-        method=run.method,
-        started=run.started,
-        purpose=run.purpose,
-        parties=privacy.parties,
         labels=labels,
-        models=run.models or (),
-        encoder=run.encoder,
         texts=len(texts),
         public_texts=len(public),
-        spans=run.spans or {},
         columns=[name for name in vars(say.columns) if name not in absent],
-        guarantee=guarantee_card(privacy),
-        delta=privacy.delta,
-        unit=privacy.adjacency.unit,
-        max_records=privacy.adjacency.max_records,
-        relation=privacy.adjacency.relation,
-        mechanism=privacy.mechanism,
-        plan=privacy.plan_digest,
-        simulation=privacy.simulation,
         attested=fill_in(say.attested, privacy=privacy),
-        not_covered=privacy.not_covered,
     )
 
 
@@ -221,9 +180,9 @@ def _metadata(shown: Card) -> dict[str, Any]:
         "size_categories": [_SIZE_NAMES[sum(shown.texts >= size for size in _SIZES)]],
         "task_categories": [
             "text-classification" if shown.labels else "text-generation",
-            *["token-classification"] * bool(shown.spans),
+            *["token-classification"] * bool(shown.run.spans),
         ],
-        "annotations_creators": ["machine-generated" if shown.labels or shown.spans else "no-annotation"],
+        "annotations_creators": ["machine-generated" if shown.labels or shown.run.spans else "no-annotation"],
         "language_creators": ["machine-generated", *["found"] * bool(shown.public_texts)],
         "tags": ["synthetic", *["differential-privacy"] * (shown.guarantee.kind is Kind.BOUNDED)],
         "configs": [

@@ -25,8 +25,7 @@ from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
 from server.operators.census_file import check_questionnaire
 from server.report.bars import draw_bars
-from server.report.labels import LabelTable, list_confusions, list_labels
-from server.report.likeness import likeness
+from server.report.labels import LabelTable, likeness, list_confusions, list_labels
 from server.report.plots import Histogram, count_bins
 from server.report.quality import read_quality, read_utility, reason_not_measured
 from server.report.verdict import reach_verdict
@@ -82,22 +81,8 @@ class Facts:
     simulated: Places = field(repr=False)
     problems: Sequence[str]
 
-    @property
-    def title(self) -> str:
-        """What the run made, from what and by whom, in one line."""
-        return self._say("title")
-
-    @property
-    def lead(self) -> str:
-        """Sentences below the title: whether the run is a simulation, and what the models and the hospitals did."""
-        return self._say("lead")
-
-    @property
-    def partial(self) -> str | None:
-        """Sentences on why the run is partial; None for a complete one."""
-        return None if self.run and self.run.complete else self._say("partial")
-
-    def _say(self, name: str) -> str:
+    def say(self, name: str) -> str:
+        """Return the title, the lead or the reason why the run is partial, from the catalogue."""
         return fill_in(
             getattr(catalogue(__package__), name),
             run=self.run,
@@ -149,10 +134,10 @@ class Facts:
         missing = reason_not_measured(self.metrics, complete=bool(run and run.complete), texts=len(texts))
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
-            "title": self.title,
-            "lead": self.lead,
+            "title": self.say("title"),
+            "lead": self.say("lead"),
             "guarantee": self.guarantee,
-            "partial": self.partial,
+            "partial": None if run and run.complete else self.say("partial"),
             "problems": self.problems,
             "warning": warning(privacy),
             "privacy": privacy and {"earlier": None} | privacy.to_json(),

@@ -7,8 +7,10 @@ same names, and both were measured on the same test texts: "fidelity" compares s
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
+from common.page.words import catalogue
 from common.phrases import capital
 from server.documents.metrics import GENERAL, FigureGroup
 
@@ -21,42 +23,6 @@ _IN_UTILITY = ("accuracy", "macro f1", "trained on", "records", "as many: accura
 """Figures of these groups that the table of utility shows."""
 
 _HEADINGS = {"real": "real against real", "private": "against private records", "public": "public text"}
-_HIGHER = {
-    *(
-        "accuracy",
-        "macro f1",
-        "micro f1",
-        "next token accuracy",
-        "mauve",
-        "precision",
-        "recall",
-        "f1",
-        "density",
-        "coverage",
-    ),
-    *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
-    *("spans: as many", "spans: zero shot", "spans: real"),
-    *("worst label", "worst length", "worst hospital"),
-}
-_LOWER = {
-    *(
-        "fid",
-        "nearness: zero shot",
-        "nearness: real",
-        "pair distance",
-        "order distance",
-        "kl",
-        "total variation",
-        "wasserstein",
-        "sinkhorn",
-        "length distance",
-        "perplexity",
-        "self bleu",
-    ),
-    *("self similarity", "personal information", "gain"),
-    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "above all", "tpr"),
-    *(f"disclosures: {name}" for name in ("any", "worst label", "worst length", "worst hospital")),
-}
 
 
 def better(name: str) -> str | None:
@@ -66,10 +32,10 @@ def better(name: str) -> str | None:
         name: The title of the figure's group and the figure's name, as in "spans: real". That figure is an F1, whereas
             "real" in any other group is a distance.
     """
-    names = {name, name.rpartition(": ")[2]}
-    if names & _LOWER or "of a kind: " in name:
+    names, known = {name, name.rpartition(": ")[2]}, catalogue(__package__).better
+    if "of a kind: " in name or not names.isdisjoint(chain(*known.lower)):
         return "lower"
-    return "higher" if names & _HIGHER else None
+    return "higher" if not names.isdisjoint(chain(*known.higher)) else None
 
 
 def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from server.documents.files import Document
 from server.documents.metrics import finite
 
 WIDTH, _HEIGHT = 420, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
+_LEFT, _RIGHT, _TOP, _BELOW = 46, WIDTH - 12, 12, 34
+"""Ends of the area between the axes; below it, `_BELOW` units are left for the names of the ticks and of the axis."""
 _X_LABELS = 10
 _APART = 7
 """Largest distance in units between the intervals of two lines at one place."""
@@ -42,21 +44,27 @@ class Frame:
         x_name: Name of the horizontal axis.
         x_ticks: Position and text of each tick on the horizontal axis.
         y_ticks: Position and text of each tick on the vertical axis.
+        height: Height of the plot.
     """
+
+    width: ClassVar[int] = WIDTH
+    left: ClassVar[int] = _LEFT
+    right: ClassVar[int] = _RIGHT
+    top: ClassVar[int] = _TOP
 
     key: str
     title: str
     note: str
     summary: str
     x_name: str
-    x_ticks: tuple[tuple[float, str], ...]
-    y_ticks: tuple[tuple[float, str], ...]
-    width: int = WIDTH
+    x_ticks: tuple[tuple[float, str], ...] = ()
+    y_ticks: tuple[tuple[float, str], ...] = ()
     height: int = _HEIGHT
-    left: int = _LEFT
-    right: int = WIDTH - _RIGHT
-    top: int = _TOP
-    bottom: int = _HEIGHT - _BOTTOM
+
+    @property
+    def bottom(self) -> int:
+        """Place of the horizontal axis."""
+        return self.height - _BELOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +94,10 @@ class Series:
 class Lines(Frame):
     """Lines over the same positions on the x axis, such as rounds."""
 
+    kind: ClassVar[str] = "lines"
+
     places: tuple[str, ...]
     series: tuple[Series, ...]
-    kind: str = "lines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +119,11 @@ class Histogram(Document):
 class HistogramPlot(Frame):
     """A histogram as a drawing; `shade` is a marked interval of the x axis."""
 
+    kind: ClassVar[str] = "bars"
+
     rows: tuple[tuple[str, int], ...]
     bars: tuple[tuple[float, float, float, float], ...]
     shade: tuple[float, float] | None
-    kind: str = "bars"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +143,13 @@ class Cloud:
 class Dots(Frame):
     """Points on a plane, both axes on the same scale."""
 
+    kind: ClassVar[str] = "dots"
+
     sources: tuple[str, ...]
     labels: tuple[str, ...]
     legend: tuple[tuple[Cloud, ...], ...]
     clouds: tuple[Cloud, ...]
     rows: tuple[tuple[str, str, int, float, float], ...]
-    kind: str = "dots"
 
 
 def lines(
@@ -147,53 +158,36 @@ def lines(
     *,
     note: str,
     x_name: str,
-    places: Sequence[float | str],
+    places: Sequence[object],
     values: Mapping[str, Sequence[float | None]],
     intervals: Mapping[str, Sequence[tuple[float, float] | None]] | None = None,
     singles: Mapping[str, Sequence[Sequence[float]]] | None = None,
     including: Sequence[float] = (0.0,),
-    logarithmic: bool = False,
     height: int = _HEIGHT,
 ) -> Lines | None:
-    """Lay out lines over evenly spaced places, or over numbers with both axes logarithmic.
+    """Lay out lines over evenly spaced places, such as rounds; None if there are no values.
 
-    The result is None if there are no values.
-
-    Args:
-        key: See `Frame`.
-        title: See `Frame`.
-        note: See `Frame`.
-        x_name: See `Frame`.
-        places: Places of the values, such as rounds; ascending and above 0 if the axes are logarithmic.
-        values: A value for each place, keyed by the line's name. A missing value, or 0 on a logarithmic axis, leaves a
-            gap.
-        intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.
-        singles: The results behind each value, such as those of the seeds behind a mean. They are drawn as dots.
-        including: Further values that a linear y axis must cover.
-        logarithmic: Whether both axes are logarithmic. A line that is twice as steep then grows with the square.
-        height: Height of the plot, in units of its view box.
+    `values` has a value for each place, keyed by the line's name; a missing value leaves a gap. `intervals` of the
+    values are drawn through the points, side by side where lines share a place. `singles` are the results behind each
+    value, such as those of the seeds behind a mean, drawn as dots. The y axis covers `including`, too. All other
+    arguments are those of `Frame`.
     """
-    clean = {
-        name: tuple(None if logarithmic and value == 0 else value for value in map(finite, line))
-        for name, line in values.items()
-    }
+    clean = {name: tuple(map(finite, line)) for name, line in values.items()}
     spans = {name: tuple(line) for name, line in (intervals or {}).items()}
     present = [value for line in clean.values() for value in line if value is not None]
     if not present:
         return None
     ends = [end for line in spans.values() for span in line if span for end in span]
     behind = singles or {}
-    reached = [*present, *ends, *(value for line in behind.values() for values in line for value in values)]
-    reached += [] if logarithmic else including
-    ticks = _decades(reached) if logarithmic else steps(min(reached), max(reached))
-    apart = min(_APART, 0.7 * (WIDTH - _LEFT - _RIGHT) / len(places) / len(clean)) if ends else 0.0
+    reached = [*present, *ends, *(value for line in behind.values() for values in line for value in values), *including]
+    ticks = steps(min(reached), max(reached))
+    apart = min(_APART, 0.7 * (_RIGHT - _LEFT) / len(places) / len(clean)) if ends else 0.0
     edge = 8 + apart * (len(clean) - 1) / 2
-    positions = [float(place) for place in places] if logarithmic else range(len(places))
-    x = _axis(positions, _LEFT + edge, WIDTH - _RIGHT - edge, logarithmic=logarithmic)
-    y = _axis(ticks, height - _BOTTOM, _TOP, logarithmic=logarithmic)
+    x = _axis(range(len(places)), _LEFT + edge, _RIGHT - edge)
+    y = _axis(ticks, height - _BELOW, _TOP)
     series = []
     for number, (name, line) in enumerate(clean.items()):
-        xs = [round(x(position) + apart * (number - (len(clean) - 1) / 2), 1) for position in positions]
+        xs = [round(x(place) + apart * (number - (len(clean) - 1) / 2), 1) for place in range(len(places))]
         spots = [None if value is None else (at, y(value)) for at, value in zip(xs, line, strict=True)]
         whiskers = "".join(
             f"M{at} {y(span[0])}V{y(span[1])}" for at, span in zip(xs, spans.get(name, ()), strict=False) if span
@@ -220,10 +214,9 @@ def lines(
         x_name=x_name,
         places=labels,
         series=tuple(series),
-        x_ticks=tuple((x(positions[at]), labels[at]) for at in range(0, len(labels), stride)),
+        x_ticks=tuple((x(at), labels[at]) for at in range(0, len(labels), stride)),
         y_ticks=tuple((y(value), f"{value:g}") for value in ticks),
         height=height,
-        bottom=height - _BOTTOM,
     )
 
 
@@ -249,20 +242,11 @@ def count_bins(values: Sequence[float], *, whole: bool = False) -> Histogram:
 def bars(
     key: str, title: str, *, note: str, x_name: str, histogram: Histogram, shade: tuple[float, float] | None = None
 ) -> HistogramPlot:
-    """Return the drawing of a histogram of at least one bin.
-
-    Args:
-        key: See `Frame`.
-        title: See `Frame`.
-        note: See `Frame`.
-        x_name: See `Frame`.
-        histogram: The histogram, of at most 400 bins.
-        shade: Marked interval of the axis, clipped to the axis.
-    """
+    """Return the drawing of a histogram of 1 to 400 bins; `shade` is clipped to the axis."""
     edges, counts = histogram.edges, histogram.counts
     low, high = edges[0], edges[-1]
     ticks = steps(0.0, float(max(counts)))
-    x, y = _axis(edges, _LEFT, WIDTH - _RIGHT), _axis(ticks, _HEIGHT - _BOTTOM, _TOP)
+    x, y = _axis(edges, _LEFT, _RIGHT), _axis(ticks, _HEIGHT - _BELOW, _TOP)
     spans = list(itertools.pairwise(edges))
     names = [f"{start:g} to {end:g}" for start, end in spans]
     if histogram.open_end:
@@ -326,8 +310,6 @@ def dots(
         ),
         clouds=tuple(clouds),
         rows=tuple(sorted(rows, key=lambda row: labels.index(row[0]))),
-        x_ticks=(),
-        y_ticks=(),
         height=size,
     )
 
@@ -356,19 +338,12 @@ def _round_step(least: float) -> float:
     return next(unit * part for part in (1, 2, 5, 10) if unit * part >= least * (1 - 1e-9))
 
 
-def _decades(values: Sequence[float]) -> list[float]:
-    """Return powers of ten around all values."""
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    return [10.0**power for power in range(low, max(high, low + 1) + 1)]
-
-
-def _axis(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> Callable[[float], float]:
+def _axis(values: Sequence[float], start: float, end: float) -> Callable[[float], float]:
     """Return the function from a value to its position on an axis that extends over all of `values`."""
-    scale: Callable[[float], float] = math.log10 if logarithmic else float
-    low, high = scale(values[0]), scale(values[-1])
+    low, high = values[0], values[-1]
 
     def position(value: float) -> float:
-        share = 0.5 if low == high else (scale(value) - low) / (high - low)
+        share = 0.5 if low == high else (value - low) / (high - low)
         return round(start + share * (end - start), 1)
 
     return position

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from common.page.words import catalogue
 from server.documents.metrics import FigureGroup, finite
 from server.documents.rounds import RoundReport
 from server.evaluation.projection import evenly
@@ -11,50 +12,6 @@ from server.report.votes import VoteHistogram
 
 MOST_POINTS = 2000
 """Maximum number of points of one source on the map; more points would overlap."""
-
-_FIGURES = {
-    "weights": (
-        "Weight of each model",
-        "The share of a round's texts that each model was asked for. It follows the noised answers of earlier rounds.",
-    ),
-    "fid": (
-        "Distance to real texts (FID)",
-        "Fréchet distance between embeddings of synthetic texts and of test records, without noise. Lower is nearer.",
-    ),
-    "accuracy": (
-        "Accuracy on real texts",
-        "A small model, trained on the round's synthetic texts and tested on the test records, without noise.",
-    ),
-    "epsilon": ("ε spent so far", "Total cost of the answers up to this round, at the δ of the plan."),
-    "self_similarity": (
-        "Self-similarity",
-        "Mean cosine between the embeddings of two synthetic texts. Lower is richer.",
-    ),
-    "signal_to_noise": (
-        "Signal of the census",
-        "Size of the sums without their noise, in units of the noise. Far below 1 the estimates say little.",
-    ),
-    "shares": ("Estimated share of each label", "From noised numbers of records, shrunk towards equal shares."),
-    "shrinkage": (
-        "Share of each measured offset that is kept",
-        "How far a label's records lie from its texts is shrunk: 1 where noise is nothing, 0 where all is noise.",
-    ),
-    "reliability": (
-        "Share of each model's texts with the requested label",
-        "An estimate from the noised means of the labels' records: 1 where each text is as requested.",
-    ),
-    "likeness": (
-        "Likeness to the records",
-        "Mean probability of the texts to be records rather than first texts, by the noised mean of the records.",
-    ),
-    "relabelled": (
-        "Texts to which another label is more probable",
-        "By the label that was requested, and by the noised means of the labels' records.",
-    ),
-    "effective_sample": ("Effective sample", "Share of the texts that equal weights of the same precision would need."),
-    "tau": ("Suppression threshold τ", "Texts more similar than this to a better one were dropped."),
-}
-"""Title and note of known figures of a round; any other number is plotted under its own name."""
 
 _BOOKKEEPING = {"population", "metadata"}
 """Figures from a method that are not plotted."""
@@ -70,9 +27,10 @@ def plot_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = (
     """
     figures = [{**report.figures, "fid": report.fid, "epsilon": report.epsilon} for report in rounds]
     names = [name for name in dict.fromkeys(name for group in figures for name in group) if name not in _BOOKKEEPING]
+    known = vars(catalogue(__package__).rounds)
     drawings, places = [], [report.round for report in rounds]
-    for name in sorted(names, key=lambda name: list(_FIGURES).index(name) if name in _FIGURES else len(_FIGURES)):
-        title, note = _FIGURES.get(name, (name.replace("_", " "), ""))
+    for name in [*filter(names.__contains__, known), *(name for name in names if name not in known)]:
+        title, note = known.get(name, (name.replace("_", " "), ""))
         values = _values([group.get(name) for group in figures], name)
         if name == "fid":
             values |= _reference(groups, len(rounds))

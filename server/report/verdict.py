@@ -1,11 +1,10 @@
 """Two or three short sentences on a run: its texts compared with the same models without the hospitals, and references.
 
 The first says what the hospitals' answers add: the accuracy with and without them, from equally many texts. The second
-states the 95 % interval of the difference between these two accuracies, whose definition says what it covers
-(`server/evaluation/zero_shot.py`). The third compares the accuracy from all texts
-with the accuracies from real records and from guessing, because even texts half-way between real records and guessing
-may be no better than texts that the same models wrote before any answer. Without labels no classifier is trained, and
-the sentences state the distance of the texts from real ones.
+states the 95 % interval of their difference (`server/evaluation/zero_shot.py`). The third compares the accuracy from
+all texts with the accuracies from real records and from guessing, because even texts half-way between these may be no
+better than texts that the same models wrote before any answer. Without labels no classifier is trained, and the
+sentences state the distance of the texts from real ones.
 
 If a run has no guarantee, the sentences are preceded by the advice to treat its texts as private data.
 """

@@ -5,7 +5,7 @@ import functools
 import hashlib
 import json
 import math
-import os
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,23 +16,23 @@ from markupsafe import Markup
 
 from common import look
 from common.errors import DataError
+from common.page.words import catalogue
+from common.system.files import write_atomic
+from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
-from server.domain import Candidate
-from server.evaluation.projection import evenly
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.messages import show_delta, show_epsilon
 from server.llm.base import advice_on
 from server.llm.use import SAMPLES, counts_of_losses
-from server.report import release, run_plots
-from server.report.facts import gather
+from server.report import run_plots
+from server.report.facts import Facts, gather
 from server.report.figure_tables import better, tables
-from server.report.glimpse import glimpse
 from server.report.plots import Frame
+from server.report.samples import LONG, glimpse, list_columns, pick_examples
 
-EXAMPLES = 5
-"""Number of texts of each label in the page itself; the search on the page finds all texts."""
+RELEASE = "release.md"
+"""The page for the person who decides whether a run's texts are passed on: what was tested and found, and what not."""
 
-LONG = 1200
-"""Number of characters of a text that are shown before the reader opens it."""
+_MARKUP = re.compile(r"([\\`*_|<>\[\]#])")
 
 
 def write_report(run: Path) -> Path:
@@ -61,24 +61,19 @@ def write_report(run: Path) -> Path:
         labelled=facts.labelled,
         prompts={kind: one for entry in reversed(facts.rounds) for kind, one in entry.prompts.items()},
         losses=_losses(facts.rounds),
-        samples=_columns(facts.texts, labelled=facts.labelled),
-        examples=_examples(facts.texts),
+        samples=list_columns(facts.texts, labelled=facts.labelled),
+        examples=pick_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
-    replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
+    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)))
     replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     return replace(run / "report.html", page)
 
 
 def replace(path: Path, text: str) -> Path:
     """Write a file atomically, and return its path."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        # A model may return half of a surrogate pair, which UTF-8 cannot encode.
-        part.write_text(text, encoding="utf-8", errors="replace")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    # A model may return half of a surrogate pair, which UTF-8 cannot encode.
+    write_atomic(path, text.encode(errors="replace"))
     return path
 
 
@@ -113,7 +108,7 @@ def _environment() -> jinja2.Environment:
         "figure": _figure,
         "whole": _whole,
         "breakable": lambda name: Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(name.split("_"))),
-        "md": release.escape_markdown,
+        "md": escape_markdown,
         "better": better,
         "duration": show_duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
@@ -126,6 +121,46 @@ def _source(name: str) -> str:
     """Return the text of a file of `templates/`, or of a style sheet that all pages share."""
     folder = resources.files(look) if name in look.SHEETS else resources.files(__package__) / "templates"
     return (folder / name).read_text("utf-8")
+
+
+def _tests(facts: Facts) -> dict[str, Any]:
+    """Return what was tested, what was not and why, and what no test could find, by the titles of groups of figures."""
+    say = catalogue(__package__)
+    always, of_some, unseen = (vars(group) for group in (say.tests, say.tests_of_some, say.unseen))
+    tests, reasons = of_some | always, _reasons(facts)
+    tested = [
+        group
+        for group in facts.metrics.groups
+        if group.title in tests and any(figure.value is not None for figure in group.figures)
+    ]
+    titles = {group.title for group in tested}
+    if "utility" in titles:  # has the same accuracy
+        tested = [group for group in tested if group.title != "synthetic"]
+    named = facts.metrics.named
+    return {
+        "tests": tests,
+        "tested": tested,
+        "untested": {
+            title: words
+            for title, words in tests.items()
+            if title not in titles and (title in always or reasons.get(title))
+        },
+        "reasons": reasons,
+        "unseen": {title: words for title, words in unseen.items() if title in titles},
+        "worst": (worst := named.get("utility: worst label")) and worst.value is not None and worst,
+    }
+
+
+def escape_markdown(value: object) -> str:
+    """Return a text from a setting or a file as one line of plain text in Markdown."""
+    return _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
+
+
+def _reasons(facts: Facts) -> dict[str, str]:
+    """Return why figures are missing, keyed by the title of their group; a whole group may be one missing figure."""
+    figures = [(group.title, figure) for group in facts.metrics.groups for figure in group.figures]
+    whole = {figure.name: figure.reason for title, figure in figures if title == GENERAL and figure.reason}
+    return {title: figure.reason for title, figure in reversed(figures) if figure.reason} | whole
 
 
 def _losses(rounds: Sequence[RoundReport]) -> list[dict[str, Any]]:
@@ -145,35 +180,6 @@ def _losses(rounds: Sequence[RoundReport]) -> list[dict[str, Any]]:
         }
         for kind, models in sorted(kinds.items(), key=lambda item: -item[1].total())
     ]
-
-
-def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
-    """Return all texts, with labels and models as indices into lists, which halves the page for short texts."""
-    labels, models, rounds = (
-        {name: at for at, name in enumerate(dict.fromkeys(names))}
-        for names in (
-            (text.named for text in texts),
-            (text.model for text in texts),
-            (str(text.round) for text in texts),
-        )
-    )
-    return {
-        "few": "A few of each label." if labelled else "A few of them.",
-        "labelled": labelled,
-        "labels": list(labels) if labelled else [],
-        "models": list(models),
-        "rounds": list(rounds),
-        "long": LONG,
-        "rows": [[text.text, labels[text.named], models[text.model], rounds[str(text.round)]] for text in texts],
-    }
-
-
-def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
-    """Return the number of texts of each label and a few of them, evenly spaced over the run."""
-    by_label: dict[str, list[Candidate]] = {}
-    for text in texts:
-        by_label.setdefault(text.named, []).append(text)
-    return {label: {"total": len(of_label), "rows": evenly(of_label, EXAMPLES)} for label, of_label in by_label.items()}
 
 
 def show_number(value: object) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import ConfigError
-from server.report import release
+from server.report.write import RELEASE
 from simulations.private_evaluation import phantoms
 from tests.support.runs import SMALL, command, read, settings
 
@@ -32,7 +32,7 @@ def test_texts_that_disclose_records_are_refused_and_stay_where_they_are(tmp_pat
     assert code == 1, said
     assert "(9 of 16 records, 0 of 24 test texts)" in said
     assert (read(run, "run.json")["status"], (run / "synthetic.jsonl").stat().st_size > 0) == ("refused", True)
-    page, released = ((run / name).read_text("utf-8") for name in ("report.html", release.FILE))
+    page, released = ((run / name).read_text("utf-8") for name in ("report.html", RELEASE))
     assert "<strong>Refused.</strong>" in page
     assert "Partial run" not in page
     assert "are refused" in released
@@ -41,7 +41,7 @@ def test_texts_that_disclose_records_are_refused_and_stay_where_they_are(tmp_pat
 def test_texts_that_disclose_nothing_are_not(tmp_path, monkeypatch):
     run, code, said = ended(tmp_path, monkeypatch, NOTHING)
     assert (code, read(run, "run.json")["status"], "refused" in said) == (0, "complete", False)
-    assert "found 0." in (run / release.FILE).read_text("utf-8")
+    assert "found 0." in (run / RELEASE).read_text("utf-8")
 
 
 def test_what_could_not_be_tested_is_refused(tmp_path, monkeypatch):

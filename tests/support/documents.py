@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
@@ -147,3 +149,28 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
     return folder
+
+
+def edit(run, name, **fields):
+    """Replace fields of a JSON object in a run folder; return the folder."""
+    content = json.loads((run / name).read_text(encoding="utf-8"))
+    (run / name).write_text(json.dumps(content | fields), encoding="utf-8")
+    return run
+
+
+def edit_rounds(run, change, *, only=None):
+    """Change each round of `rounds.jsonl`, or only the one with this index; return the folder."""
+    rounds = [json.loads(line) for line in (run / "rounds.jsonl").read_text(encoding="utf-8").splitlines()]
+    for entry in rounds if only is None else [rounds[only]]:
+        change(entry)
+    (run / "rounds.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in rounds), encoding="utf-8")
+    return run
+
+
+def answer_with_noise(run):
+    """Lay votes that are noise alone into a run folder, in the two rounds that asked; return the folder."""
+    (run / "state").mkdir()
+    for answer in (0, 1):
+        values = np.round(np.random.default_rng(answer).normal(0, 3.531 * 128, 2 * 26))
+        np.save(run / "state" / f"answer-{answer:03}.npy", values)
+    return edit_rounds(run, lambda entry: [query.update(noise=3.531) for query in entry["queries"]])

@@ -1,5 +1,5 @@
-import dataclasses
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -40,11 +40,11 @@ def test_too_little_noise_is_found():
     honest = calibrated()
     (query,) = honest.queries
     assert verify(honest) <= 4
-    for less in (dataclasses.replace(query, scale=query.scale * 0.9), dataclasses.replace(query, times=5)):
+    for less in (replace(query, scale=query.scale * 0.9), replace(query, times=5)):
         with pytest.raises(PlanError, match=r"epsilon 4; got epsilon [45]\."):
-            verify(dataclasses.replace(honest, queries=(less,)))
+            verify(replace(honest, queries=(less,)))
     with pytest.raises(PlanError, match=r"epsilon 4"):
-        verify(dataclasses.replace(honest, max_attempts=2))
+        verify(replace(honest, max_attempts=2))
 
 
 def test_epsilon_against_a_colluding_coordinator():
@@ -111,7 +111,7 @@ def test_a_reader_s_epsilon_holds_if_the_corrupt_leave_out_their_noise(query, co
     signed = {"roster": 32 * "ab", "threshold": 9, "max_dropouts": 0}
     plan = calibrated(query, epsilon=2.0, colluders=colluders, corrupt=corrupt, **signed)
     assert corrupt_for_readers(plan) == corrupt
-    assert corrupt_for_readers(dataclasses.replace(plan, roster="")) == colluders
+    assert corrupt_for_readers(replace(plan, roster="")) == colluders
     faced = plan.releases(plan.survivors - corrupt)
     assert accountant.epsilon(faced, plan.delta) <= epsilon_released(plan)
     assert accountant.trade_off(faced, plan.delta).even_guess <= guesses_released(plan).right / 100
@@ -134,7 +134,7 @@ def test_what_a_party_noises_by_itself_is_as_private_against_everybody():
 
 
 def test_several_queries_against_colluders():
-    mixed = [dataclasses.replace(query, share=1 / 3) for query in (VOTES, COUNT, RANGE)]
+    mixed = [replace(query, share=1 / 3) for query in (VOTES, COUNT, RANGE)]
     plan = calibrated(*mixed, epsilon=2.0)
     against = [epsilon_against(plan, colluders) for colluders in range(10)]
     assert sorted(against) == against
@@ -151,7 +151,7 @@ def test_a_coalition_of_all_other_survivors_leaves_the_own_share_of_noise():
 
 
 def test_user_level():
-    users = calibrated(dataclasses.replace(VOTES, spec=VotesSpec(top=5, max_records=8)), unit="user")
+    users = calibrated(replace(VOTES, spec=VotesSpec(top=5, max_records=8)), unit="user")
     assert verify(users) <= 4
     assert epsilon_against(users, 0) < epsilon_against(users, 3) < epsilon_against(users, 9)
 
@@ -186,8 +186,7 @@ def test_epsilon_of_a_persons_records_grows_at_least_in_proportion(query):
 @pytest.mark.parametrize("redraw", [False, True])
 def test_a_person_with_several_records_takes_part_more_often(redraw):
     one, two, many = (
-        epsilon_released(calibrated(dataclasses.replace(VOTES, rate=0.1, redraw=redraw)), records)
-        for records in (1, 2, 20)
+        epsilon_released(calibrated(replace(VOTES, rate=0.1, redraw=redraw)), records) for records in (1, 2, 20)
     )
     assert 2 * one <= two < math.inf
     assert many > 10 * one  # at 10 records and more, one of them is as good as always there

@@ -1,4 +1,4 @@
-"""What a plan's guarantee leaves open, by the plan alone."""
+"""What a plan's guarantee leaves open and rests on, by the plan alone."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 
 from common.plan.guarantee import epsilon_against, plan_guarantee
 from common.plan.planned import PlannedQuery
-from common.plan.words import not_covered
+from common.plan.words import differences, few_corrupt, not_covered
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.queries.votes import VotesSpec
@@ -69,3 +69,10 @@ def test_training_is_named():
     spec = FineTunedSpec(texts=4, steps=2)
     query = PlannedQuery(name="texts", spec=spec, mechanism="dp-sgd", scale=1e6)
     assert "Training in floating point" in headings(plan(3, queries=(query,), secure=False, threshold=1))
+
+
+def test_clauses_on_sums_and_on_corrupt_hospitals_differ_by_their_numbers():
+    assert "drops out" in differences(1)
+    assert "drops out" not in differences(0)
+    assert "no hospital" in few_corrupt(0, 10)
+    assert "3 of 10" in few_corrupt(3, 10)

@@ -3,8 +3,7 @@
 import jinja2
 import pytest
 
-from server.guarantee.figures import at_most_times, number_with_noun, one_in, show_delta, show_epsilon
-from server.guarantee.messages import fill_in
+from server.guarantee.messages import at_most_times, fill_in, number_with_noun, one_in, show_delta, show_epsilon
 
 
 @pytest.mark.parametrize(

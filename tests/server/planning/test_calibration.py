@@ -1,11 +1,10 @@
-import dataclasses
 import math
+from dataclasses import replace
 
 import pytest
 
 from common.errors import ConfigError, PlanError
 from common.plan.guarantee import verify
-from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
 from common.queries.class_sums import ClassSumsSpec
@@ -19,6 +18,7 @@ from server.planning import calibration as budget
 from server.planning.calibration import calibrate
 from tests.support.federations import plan
 from tests.support.lanes import slow
+from tests.support.plans import plan_with
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
 SMALL = PlannedQuery(name="votes", spec=VotesSpec(top=5), times=4)
@@ -30,26 +30,12 @@ ABSTRACTED = PlannedQuery(name="abstracted", spec=AbstractedSeedsSpec(choices=3)
 
 def draft(*queries, parties=3, **changes):
     """A plan without noise; shares of epsilon are equal unless they say otherwise."""
-    values = {
-        "method": "m",
-        "labels": ("a", "b"),
-        "encoder": "e5",
-        "parties": parties,
-        "max_dropouts": 0,
-        "colluders": 0,
-        "threshold": parties // 2 + 1,
-        "secure": True,
-        "degree": parties - 1,
-        "epsilon": math.inf,
-        "delta": 1e-5,
-        "unit": "sample",
-        "queries": queries,
-    }
-    return Plan(**(values | changes))
+    honest = {"parties": parties, "max_dropouts": 0, "colluders": 0, "threshold": parties // 2 + 1}
+    return plan_with(**honest | {"epsilon": math.inf, "queries": queries} | changes)
 
 
 def split(*queries):
-    return [dataclasses.replace(query, share=1 / len(queries)) for query in queries]
+    return [replace(query, share=1 / len(queries)) for query in queries]
 
 
 def test_the_default_noise():
@@ -58,7 +44,7 @@ def test_the_default_noise():
     assert query.scale / query.spec.grid == pytest.approx(3.531, abs=5e-4)
     assert 4 * (1 - 1e-6) < verify(calibrated) <= 4
     assert (calibrated.epsilon, calibrated.delta, calibrated.calibration) == (4.0, 1e-5, "tight")
-    assert dataclasses.replace(query, scale=0.0) == VOTES
+    assert replace(query, scale=0.0) == VOTES
 
 
 @pytest.mark.parametrize(("epsilon", "sigma"), [(1.0, 3.731), (2.0, 1.994), (4.0, 1.081), (8.0, 0.600)])
@@ -72,7 +58,7 @@ def test_class_sums_need_noise_that_does_not_grow_with_their_number(directions, 
 
 @pytest.mark.parametrize(
     ("query", "scale"),
-    [(COUNT, 1 / 0.5), (dataclasses.replace(COUNT, times=6), 6 / 0.5), (RANGE, 4 / 0.5), (SEEDS, 2 / 0.5)],
+    [(COUNT, 1 / 0.5), (replace(COUNT, times=6), 6 / 0.5), (RANGE, 4 / 0.5), (SEEDS, 2 / 0.5)],
     ids=["one", "six", "range", "seeds"],
 )
 def test_pure_mechanisms_have_l1_over_epsilon(query, scale):
@@ -84,11 +70,11 @@ def test_pure_mechanisms_have_l1_over_epsilon(query, scale):
     [
         split(VOTES, COUNT),
         split(COUNT, RANGE, SEEDS),
-        split(SMALL, dataclasses.replace(SMALL, name="more", times=2)),
-        [dataclasses.replace(SMALL, share=0.9), dataclasses.replace(COUNT, share=0.1)],
-        split(dataclasses.replace(SMALL, rate=0.5), COUNT),
+        split(SMALL, replace(SMALL, name="more", times=2)),
+        [replace(SMALL, share=0.9), replace(COUNT, share=0.1)],
+        split(replace(SMALL, rate=0.5), COUNT),
         split(
-            dataclasses.replace(COUNT, name="gaussian count", mechanism="gaussian", times=3),
+            replace(COUNT, name="gaussian count", mechanism="gaussian", times=3),
             PlannedQuery(name="sketch", spec=SketchSpec(labels=2, features=20)),
         ),
     ],
@@ -113,7 +99,7 @@ def test_the_common_factor_is_found_from_any_first_guess(guess, monkeypatch):
 
 def test_a_larger_share_buys_less_noise():
     fair = calibrate(draft(*split(SMALL, COUNT)), 2.0)
-    votes = calibrate(draft(dataclasses.replace(SMALL, share=0.8), dataclasses.replace(COUNT, share=0.2)), 2.0)
+    votes = calibrate(draft(replace(SMALL, share=0.8), replace(COUNT, share=0.2)), 2.0)
     assert votes.queries[0].scale < fair.queries[0].scale
     assert votes.queries[1].scale > fair.queries[1].scale
 
@@ -122,14 +108,14 @@ def test_all_attempts_are_paid_for():
     once, twice = (calibrate(draft(SMALL, max_attempts=attempts), 2.0) for attempts in (1, 2))
     assert twice.queries[0].scale == pytest.approx(math.sqrt(2) * once.queries[0].scale, rel=1e-4)
     assert verify(twice) <= 2
-    eight = calibrate(draft(dataclasses.replace(SMALL, times=8)), 2.0)
+    eight = calibrate(draft(replace(SMALL, times=8)), 2.0)
     assert twice.queries[0].scale == pytest.approx(eight.queries[0].scale, rel=1e-9)
     pure = calibrate(draft(COUNT, max_attempts=3), 0.5)
     assert pure.queries[0].scale == pytest.approx(3 / 0.5, rel=1e-6)
 
 
 def test_a_users_records_cost_in_proportion():
-    users = draft(dataclasses.replace(SMALL, spec=VotesSpec(top=5, max_records=8)), unit="user")
+    users = draft(replace(SMALL, spec=VotesSpec(top=5, max_records=8)), unit="user")
     assert calibrate(users, 4.0).queries[0].scale == pytest.approx(
         8 * calibrate(draft(SMALL), 4.0).queries[0].scale, rel=1e-4
     )
@@ -138,7 +124,7 @@ def test_a_users_records_cost_in_proportion():
 
 @pytest.mark.parametrize("redraw", [False, True])
 def test_a_subsample_needs_less_noise(redraw):
-    few = dataclasses.replace(SMALL, rate=0.2, redraw=redraw)
+    few = replace(SMALL, rate=0.2, redraw=redraw)
     calibrated = calibrate(draft(few), 1.0)
     assert 0.2 < calibrated.queries[0].scale / calibrate(draft(SMALL), 1.0).queries[0].scale < 0.9
     assert 1 - 1e-3 < verify(calibrated) <= 1
@@ -168,7 +154,7 @@ def test_the_papers_sigma_and_what_it_really_costs():
 
 @pytest.mark.parametrize(
     "query",
-    [COUNT, RANGE, dataclasses.replace(SMALL, mechanism="laplace"), dataclasses.replace(SMALL, rate=0.5)],
+    [COUNT, RANGE, replace(SMALL, mechanism="laplace"), replace(SMALL, rate=0.5)],
     ids=["count", "range", "laplace", "subsampled"],
 )
 def test_the_papers_formula_is_for_gaussian_votes_alone(query):
@@ -190,14 +176,9 @@ def test_another_calibration_is_refused():
 
 @pytest.mark.parametrize("shares", [(0.5, 0.4), (1.0, 1.0), (0.3, 0.8)])
 def test_shares_that_are_not_1_in_all_are_refused(shares):
-    queries = [dataclasses.replace(query, share=share) for query, share in zip((SMALL, COUNT), shares, strict=True)]
+    queries = [replace(query, share=share) for query, share in zip((SMALL, COUNT), shares, strict=True)]
     with pytest.raises(ConfigError, match=r"^shares of epsilon"):
         calibrate(draft(*queries), 4.0)
-
-
-def test_shares_add_up_in_floating_point():
-    queries = [dataclasses.replace(COUNT, name=f"{number}", share=0.1) for number in range(10)]
-    assert verify(calibrate(draft(*queries), 1.0)) <= 1
 
 
 def test_a_grid_too_coarse_for_the_parties_is_refused_not_drowned_in_noise(monkeypatch):
@@ -210,12 +191,6 @@ def test_a_grid_too_coarse_for_the_parties_is_refused_not_drowned_in_noise(monke
         calibrate(draft(coarse, parties=100), 1.0)
 
 
-def test_a_share_too_small_for_the_grid_is_refused_for_that_query():
-    # Alone it would have the noise; of a small share all the more.
-    with pytest.raises(PlanError, match="for votes"):
-        calibrate(draft(dataclasses.replace(SMALL, spec=VotesSpec(top=1)), parties=100), 4.0)
-
-
 def test_a_laplace_noise_too_large_is_refused():
     wide = PlannedQuery(name="sketch", spec=SketchSpec(labels=2, features=2000, paired=False), mechanism="laplace")
     with pytest.raises(PlanError, match="of sketch"):
@@ -226,7 +201,7 @@ def test_a_query_without_proof_has_no_finite_epsilon():
     plan = calibrate(draft(ABSTRACTED), 4.0)
     assert plan.epsilon == accountant.epsilon(plan.releases(), plan.delta) == math.inf
     with pytest.raises(PlanError, match="a proof"):
-        dataclasses.replace(plan, epsilon=4.0)
+        replace(plan, epsilon=4.0)
 
 
 @pytest.mark.parametrize(("epsilon", "sigma"), [(4.0, 1.20), (2.0, 2.40), (1.0, 4.80)])
@@ -239,11 +214,11 @@ def test_the_noise_of_an_unproven_choice_is_the_papers(epsilon, sigma):
 @pytest.mark.parametrize("calibration", ["tight", "paper"])
 def test_proven_queries_keep_their_noise_beside_unproven_ones(calibration):
     rewritten = PlannedQuery(name="rewritten", spec=RewrittenSpec(texts=3), mechanism="none", share=0.25)
-    shared = [dataclasses.replace(query, share=share) for query, share in ((VOTES, 0.5), (ABSTRACTED, 0.25))]
+    shared = [replace(query, share=share) for query, share in ((VOTES, 0.5), (ABSTRACTED, 0.25))]
     mixed = calibrate(draft(*shared, rewritten), 4.0, calibration=calibration)
     alone = calibrate(draft(VOTES), 2.0, calibration=calibration)
     assert [query.name for query in mixed.queries] == ["votes", "abstracted", "rewritten"]
-    assert mixed.queries[0] == dataclasses.replace(alone.queries[0], share=0.5)
+    assert mixed.queries[0] == replace(alone.queries[0], share=0.5)
     assert (mixed.calibration, mixed.epsilon) == (calibration, math.inf)
     assert mixed.queries[1].scale == calibrate(draft(ABSTRACTED), 1.0).queries[0].scale
     assert mixed.queries[2].scale == 0

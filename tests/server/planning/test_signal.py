@@ -3,6 +3,8 @@
 import json
 import math
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -29,11 +31,12 @@ from server.planning.signal import (
     records_for,
     signal_advice,
     signals,
-    signals_of_parts,
     weakest,
+    with_parts,
     with_weakest_parts,
 )
 from tests.support.plans import TEN, planned
+from tests.support.screens import assert_accepted, under_headings
 
 
 class Asking:
@@ -79,7 +82,7 @@ QUESTIONNAIRE = QuestionnaireSpec(labels=10, directions=8, count=256, words=256,
 def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
     method = Asking(QUESTIONNAIRE)
     plan = planned(method, 4.0)
-    (sums,), parts = signals(plan, {}, 100), signals_of_parts(plan, plan.queries[0], 100)
+    sums, *parts = with_parts(plan, {}, 100)
     assert [part.query for part in parts] == ["q, words", "q, person", "q, terms"]
     assert [part.expected.signal for part in parts] == pytest.approx([100 / 9, 100 / 4, 25])
     assert sums.expected.signal == pytest.approx(4)
@@ -97,7 +100,7 @@ def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
 
 def test_a_questionnaire_without_terms_has_no_signal_of_terms():
     plan = planned(Asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
-    parts = signals_of_parts(plan, plan.queries[0], None)
+    _, *parts = with_parts(plan, {}, None)
     assert [part.query for part in parts] == ["q, words", "q, person"]
     assert all(part.reason and part.expected is None for part in parts)
 
@@ -245,41 +248,51 @@ def test_without_noise_all_is_clear_and_still_json():
     assert json.loads(json.dumps(noisy)) == noisy
 
 
-def test_what_is_hopeless_is_said_in_words():
+def votes_of(records, epsilon=4.0):
     method = Wasp(samples=6000)
-    estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
-    (sentence,) = signal_advice(estimates)
-    facts = (
-        VOTES,
-        "be noise",
-        "0.042 votes",
-        "against 3.5",
-        "100 records",
-        "25,524",
-        "method.samples",
-        "method=census",
-    )
-    assert [fact for fact in facts if fact not in sentence] == []
-    assert hopeless(estimates) == {VOTES: sentence}
+    return signals(planned(method, epsilon), method.compared(TEN), records)
 
 
-@pytest.mark.parametrize(
-    ("spec", "records", "facts"),
-    [
-        (LabelHistogramSpec(labels=10), 20, ("2 records", "against 1.4", "20 records", "43 for")),
-        (LabelSetsSpec(labels=10), 20, ("2 records",)),
-        (SectionOrderSpec(labels=10), 40, ("4 records",)),
-        (SelfSimilaritySpec(buckets=2), 8, ("8 records",)),
-    ],
-    ids=lambda value: value.kind if hasattr(value, "kind") else "",
-)
-def test_what_is_weak_is_advised_on_and_no_reason_to_warn(spec, records, facts):
-    weak = estimate(spec, records, mechanism="laplace")
-    (sentence,) = signal_advice([weak])
-    assert [fact for fact in ("q will be weak", *facts) if fact not in sentence] == []
-    assert ("more records" in sentence) is (weak.clear_from is not None)
-    assert hopeless([weak]) == {}
-    assert signal_advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
+COUNTS = LabelHistogramSpec(labels=10)
+
+
+@cache
+def advised():
+    """Signals of each kind that there is advice on."""
+    return {
+        "votes that are noise": votes_of(100),
+        "few records of a label": [estimate(COUNTS, 20, mechanism="laplace")],
+        "few records of a label, or of two": [estimate(LabelSetsSpec(labels=10), 20, mechanism="laplace")],
+        "few sections": [estimate(SectionOrderSpec(labels=10), 40, mechanism="laplace")],
+        "never clear": [estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")],
+        "no number of records": [estimate(COUNTS, None, mechanism="laplace")],
+        "no formula": [estimate(RewrittenSpec(texts=5), 9, epsilon=math.inf, mechanism="none")],
+        "clear": [estimate(COUNTS, 43, mechanism="laplace")],
+    }
+
+
+FEW = {
+    "top 8 of 16": (8, 16),
+    "top 8 of 15": (8, 15),
+    "top 2 of 4": (2, 4),
+    "top 1 of 0": (1, 0),
+    "top 12 of 20": (12, 20),
+}
+"""Votes of a record, and candidates of a label."""
+
+
+def test_advice_on_signals_and_candidates_is_that_accepted():
+    screens = {name: signal_advice(estimates) for name, estimates in advised().items()}
+    for name, (top, candidates) in FEW.items():
+        plan = planned(Asking(VotesSpec(top=top)), 1.0)
+        screens[name] = few_candidates(plan, {"q": candidates * len(TEN.labels)})
+    assert_accepted(under_headings(screens), Path(__file__).parent / "screens" / "advice.txt")
+
+
+def test_warnings_are_of_answers_that_are_noise_alone():
+    noise = advised()["votes that are noise"]
+    assert hopeless(noise) == {VOTES: signal_advice(noise)[0]}
+    assert hopeless([signal for name, of in advised().items() for signal in of if signal not in noise]) == {}
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes():
@@ -289,23 +302,6 @@ def test_without_a_guess_of_records_it_says_how_many_it_takes():
     assert hopeless([query]) == {}
     (sentence,) = signal_advice([query])
     assert (sentence.startswith("q:"), "43" in sentence) == (True, True)
-
-
-@pytest.mark.parametrize(
-    ("top", "candidates", "parts"),
-    [
-        (8, 16, ()),
-        (8, 15, ("15 candidates", "16 or more", "method.samples", "method.top=7")),
-        (2, 4, ("4 candidates", "16 or more", "Q = 2", "the next 1/2")),
-        (1, 1, ("1 candidates",)),
-        (1, 0, ("0 candidates",)),
-        (12, 20, ("20 candidates", "24 or more", "method.top=10")),
-    ],
-)
-def test_too_few_candidates_of_a_label_are_named_with_the_settings_that_help(top, candidates, parts):
-    sentences = few_candidates(planned(Asking(VotesSpec(top=top)), 1.0), {"q": candidates * len(TEN.labels)})
-    assert [all(part in sentence for part in parts) for sentence in sentences] == [True] * bool(parts)
-    assert ["set method.top" in sentence for sentence in sentences] == [top > max(1, candidates // 2)] * bool(parts)
 
 
 @pytest.mark.parametrize("spec", [VotesSpec(top=1, furthest=False, fine=128), LabelHistogramSpec(labels=10)])

@@ -1,12 +1,15 @@
 """Which labels a classifier of the texts confuses, as a matrix or as a list."""
 
-import json
-
 import pytest
 
 from server.report.labels import MOST_CONFUSED, list_confusions
-from tests.support.documents import HOSTILE, write_run
+from tests.support.documents import HOSTILE, edit, write_run
 from tests.support.pages import report
+
+
+def confused(folder, matrix):
+    """The page of a run with this matrix."""
+    return report(edit(write_run(folder / "run"), "metrics.json", synthetic={"accuracy": 0.8, "confusion": matrix}))
 
 
 def test_a_matrix_has_a_row_and_a_column_for_each_label():
@@ -29,12 +32,8 @@ def test_many_labels_have_their_most_frequent_confusions_alone():
 
 @pytest.mark.parametrize("labels", [2, MOST_CONFUSED + 1])
 def test_the_page_shows_either_with_the_recall_of_each_label(tmp_path, labels):
-    run = write_run(tmp_path / "run")
-    metrics = json.loads((run / "metrics.json").read_text())
     names = ["sepsis", *(f"label {at}" for at in range(1, labels))]
-    metrics["synthetic"]["confusion"] = {"sepsis": {"sepsis": 5, "label 1": 3}, "label 1": dict.fromkeys(names, 1)}
-    (run / "metrics.json").write_text(json.dumps(metrics))
-    page = report(run)
+    page = confused(tmp_path, {"sepsis": {"sepsis": 5, "label 1": 3}, "label 1": dict.fromkeys(names, 1)})
     assert "62.5 %" in page.text
     assert ("A sepsis" in page.text) == ("sepsis is taken for label 1: 3 of 8 texts" in page.text) == (labels == 2)
     assert "3 of 8" in page.text
@@ -46,11 +45,7 @@ def test_the_page_shows_either_with_the_recall_of_each_label(tmp_path, labels):
     "wrong", [3, {"a": 3}, *({"a": {"a": value}} for value in ("many", 0, -1, 1.0, True, [1])), {"a": {}}, {}]
 )
 def test_nothing_is_shown_of_what_is_no_matrix(tmp_path, wrong):
-    run = write_run(tmp_path / "run")
-    metrics = json.loads((run / "metrics.json").read_text())
-    metrics["synthetic"]["confusion"] = wrong
-    (run / "metrics.json").write_text(json.dumps(metrics))
-    page = report(run).text
+    page = confused(tmp_path, wrong).text
     assert "own label" not in page
     assert "recall" not in page
 
@@ -60,10 +55,6 @@ def test_nothing_is_shown_of_what_is_no_matrix(tmp_path, wrong):
 )
 def test_any_label_is_text_apart_from_the_words_around_it(tmp_path, label):
     """A label written from right to left would take the numbers after it to its other side."""
-    run = write_run(tmp_path / "run")
-    metrics = json.loads((run / "metrics.json").read_text())
-    metrics["synthetic"]["confusion"] = {label: {label: 5, "b": 3}, "b": {label: 1}}
-    (run / "metrics.json").write_text(json.dumps(metrics))
-    page = report(run)
+    page = confused(tmp_path, {label: {label: 5, "b": 3}, "b": {label: 1}})
     assert f"Most often, {label} is taken for b: 3 of 8 texts." in page.text
     assert len(page.tags("bdi")) == 6  # in the table of labels, the matrix and the sentence

@@ -1,12 +1,10 @@
 """The three texts of a first look."""
 
-import json
-
 import pytest
 
 from server.domain import Candidate
-from server.report.glimpse import glimpse
-from tests.support.documents import write_run
+from server.report.samples import glimpse
+from tests.support.documents import edit, write_run
 from tests.support.pages import report
 
 
@@ -50,21 +48,16 @@ def test_few_texts_are_all_shown(number):
 )
 def test_lines_and_votes_that_are_no_counts_are_passed_over(tmp_path, wrong):
     run = write_run(tmp_path / "run")
-    metrics = json.loads((run / "metrics.json").read_text())
-    (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": wrong}))
-    page = report(run).text
+    page = report(edit(run, "metrics.json", nearest_texts=wrong)).text
     assert "Typical: " not in page
     assert page.count("Usual words") == 2
 
 
 def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
     run = write_run(tmp_path / "run")
-    metrics = json.loads((run / "metrics.json").read_text())
-    (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": [[4, 11]]}))
-    page = report(run).text
+    page = report(edit(run, "metrics.json", nearest_texts=[[4, 11]])).text
     assert "closest of all texts to 11 of 400 real test texts" in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")
-    (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": "refused"}))
-    page = report(run).text
+    page = report(edit(run, "run.json", status="refused")).text
     assert "Three of the texts" not in page
     assert "disclose records, or this could not be tested" in page.partition("Is it safe?")[2]

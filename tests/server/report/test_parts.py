@@ -9,13 +9,11 @@ import pytest
 from server.documents.codec import strict
 from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
-from server.report import figure_tables, plots
+from server.report import figure_tables
 from server.report.facts import gather
-from server.report.plots import Histogram, count_bins, dots
-from server.report.run_plots import plot_rounds
 from server.report.votes import read_votes
 from server.report.write import write_report
-from tests.support.documents import privacy, write_run
+from tests.support.documents import edit_rounds, privacy, write_run
 from tests.support.pages import report
 
 METRICS = {
@@ -43,18 +41,6 @@ METRICS = {
 @pytest.fixture
 def run(tmp_path):
     return write_run(tmp_path / "run")
-
-
-def test_figures_of_any_kind_are_grouped():
-    groups = {group.title: group for group in Metrics(content=METRICS).groups}
-    assert list(groups) == ["in general", "utility", "utility real", "membership"]
-    names = [(figure.name, figure.value) for figure in groups["utility"].figures]
-    assert names == [("accuracy", 0.5), ("perplexity", math.inf), ("of a kind: email", 2.0)]
-    assert groups["utility"].note == "one label was never learned"
-    assert [figure.simulation_only for figure in groups["utility real"].figures] == [True] * 3
-    assert groups["in general"].figures[1].reason == "there is no record"
-    assert Metrics(content=METRICS).finite["utility real: of a kind: email"] == 0
-    assert "utility: perplexity" not in Metrics(content=METRICS).finite
 
 
 def test_the_same_figures_of_private_records_stand_beside():
@@ -87,17 +73,14 @@ def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     (run / "metrics.json").write_text(json.dumps(METRICS))
     page = report(run)
-    for words in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
-        assert words in page.text
+    for fact in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
+        assert fact in page.text
     # The row in the table of utility, the private column of the shared table, and the table of its own.
     assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3
 
 
 def test_the_twin_has_the_same_facts_and_is_strict_json(run):
-    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
-    lines[0] |= {"fid": float("nan"), "epsilon": float("inf")}
-    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    write_report(run)
+    write_report(edit_rounds(run, lambda entry: entry.update(fid=float("nan"), epsilon=float("inf")), only=0))
     twin = json.loads((run / "report.json").read_text("utf-8"), parse_constant=pytest.fail)
     assert twin["released"] == gather(run).to_json()["released"]
     assert (twin["rounds"][0]["fid"], twin["rounds"][0]["epsilon"]) == (None, "inf")
@@ -110,9 +93,7 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("run.json", "[]"),
         ("run.json", "{}"),
-        ("privacy.json", "[1]"),
         ("privacy.json", '{"epsilon": 4}'),
         ("privacy.json", "null"),
         ("run.json", '{"status": "complete", "method": "m", "task": "t", "parties": 3, "seconds": "long"}'),
@@ -148,18 +129,13 @@ def test_a_line_that_is_not_ours_is_named_and_the_others_are_shown(run, name, li
     [
         {"requested": [7]},
         {"tokens": {"input": 3}},
-        {"seconds": {"ask": "long"}},
         {"calls": None},
         {"paid": {"urban": 3}},
         {"queries": [{"index": 0}]},
-        {"queries": [3]},
     ],
 )
 def test_a_round_without_its_numbers_is_left_out_and_named(run, change):
-    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
-    lines[1] |= change
-    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    page = report(run)
+    page = report(edit_rounds(run, lambda entry: entry.update(change), only=1))
     assert "rounds.jsonl: 1 of 3 lines" in page.text
     assert "Each round" in page.text
 
@@ -216,10 +192,7 @@ def answered(run, *, scale=3.5, votes=None):
     """Lay an answer into the run folder; votes are on a grid of 128."""
     (run / "state").mkdir(exist_ok=True)
     np.save(run / "state" / "answer-000.npy", np.arange(-256, 256, 8) if votes is None else votes)
-    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
-    lines[0]["queries"][0]["scale"] = scale
-    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return gather(run).votes
+    return gather(edit_rounds(run, lambda entry: entry["queries"][0].update(scale=scale), only=0)).votes
 
 
 def test_votes_are_in_votes_and_in_both_directions(run):
@@ -242,103 +215,3 @@ def test_an_answer_that_cannot_be_read_is_left_out(run):
     (run / "state" / "answer-000.npy").write_bytes(b"damaged")
     assert gather(run).votes == []
     assert "Noised votes" not in report(run).text
-
-
-@pytest.mark.parametrize(
-    ("values", "whole", "open_end"),
-    [
-        ([5], True, False),
-        ([0, 0, 0], True, False),
-        ([3] * 990 + [100_000] * 2, True, True),
-        (list(range(500)), True, False),
-        ([-2.5, 7.25, 0.0], False, False),
-        ([1.0, 1.0], False, False),
-        ([1e-7, 2e-7], False, False),
-        ([-3e6, 5e6], False, False),
-    ],
-)
-def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
-    histogram = count_bins(values, whole=whole)
-    assert sum(histogram.counts) == len(values)
-    assert len(histogram.edges) == len(histogram.counts) + 1 <= 50
-    assert histogram.open_end == open_end
-    for start, end, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False):
-        if not open_end:
-            assert sum(start <= value < end for value in values) == count, (start, end)
-    drawn = plots.bars("k", "T", note="", x_name="x", histogram=histogram)
-    assert sum(count for _, count in drawn.rows) == len(values)
-    assert len(drawn.x_ticks) <= 10
-
-
-def test_bars_stand_on_the_axis_and_the_shade_is_cut_to_it():
-    histogram = Histogram(edges=(0, 1, 2), counts=(4, 2), open_end=False)
-    plot = plots.bars("k", "T", note="", x_name="x", histogram=histogram, shade=(-5.0, 1.0))
-    assert plot.shade == (plot.left, (plot.left + plot.right) / 2)
-    (_, high, _, tall), (_, low, _, short) = plot.bars
-    assert high + tall == low + short == plot.bottom
-    assert tall == pytest.approx(2 * short)
-
-
-def test_lines_may_go_below_zero():
-    plot = plots.lines("k", "T", note="", x_name="x", places=["a", "b"], values={"l": [-3.0, 2.0]})
-    assert [text for _, text in plot.y_ticks] == ["-3", "-2", "-1", "0", "1", "2"]
-    assert plot.series[0].points[0][1] == plot.bottom
-
-
-def test_both_axes_of_a_map_have_one_scale():
-    plot = dots("k", "T", "", {"a": {"x": [[0, 0], [10, 0]]}, "b": {"y": [[5, 1]]}})
-    assert plot.clouds[0].path == "M10 230h0M410 230h0"
-    assert plot.clouds[1].path.startswith("M210 190m")
-    assert plot.rows == (("x", "a", 2, 5.0, 0.0), ("y", "b", 1, 5.0, 1.0))
-    assert dots("k", "T", "", {"a": {}}) is None
-
-
-def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(run):
-    places = {f"label {at}": [[at, at % 3]] for at in range(9)}
-    plot = dots("map", "T", "", {"synthetic": places, "private": places})
-    looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
-    assert len(looks) == 18
-    assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
-    (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
-    page = report(run)
-    marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
-    # Choosing a label hides what has another one: the legend has none.
-    assert sorted(attrs.get("data-label", "") for attrs in marks) == ["", "", "0", "1"]
-
-
-def test_fid_has_the_distance_of_real_texts_beside(run):
-    rounds = gather(run).rounds
-    real = {"fid": {"value": 0.5, "rows": 7}}
-    marked = Metrics(content={"fidelity": real, "fidelity_real": real | {"simulation_only": True}}).groups
-    (plot,) = [plot for plot in plot_rounds(rounds, marked) if plot.key == "round-fid"]
-    assert [line.name for line in plot.series] == ["fid", "real against real (simulation only)"]
-    assert plot.series[1].values == (0.5, 0.5, 0.5)
-    unmarked = Metrics(content={"fidelity": real}).groups
-    (alone,) = [plot for plot in plot_rounds(rounds, unmarked) if plot.key == "round-fid"]
-    assert len(alone.series) == 1
-
-
-def test_money_is_shown_where_it_is_known(run):
-    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
-    for line in lines:
-        line["paid"] = {"urban": {"replies": 2, "cost": 0.25}, "rural": {"replies": 1, "cost": None}}
-    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert gather(run).to_json()["cost"]["money"] == {"urban": 0.75, "rural": None}
-    assert "0.75, in the currency of the prices, and some at unknown prices" in report(run).text
-
-
-def test_an_unproven_query_comes_first(tmp_path):
-    query = {"name": "seeds", "longest": 2048, "summed": False, "kind": "abstracted seeds", "times": 1, "grid": 1}
-    numbers = {"sensitivity_l1": 1, "sensitivity_l2": 1, "scale": 0, "epsilon_alone": "inf", "mechanism": "none"}
-    facts = {"epsilon": "inf", "planned_epsilon": "inf", "unproven": ["seeds"]}
-    run = write_run(tmp_path / "run", **facts, queries=[query | numbers])
-    page = report(run)
-    assert "no end-to-end guarantee" in page.first
-    assert "No model was shown a private text" not in page.text
-
-
-def test_where_nothing_was_asked_nothing_is_promised_and_nothing_warned_of(tmp_path):
-    run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon=0.0, queries=[], against_colluders=[])
-    page = report(run)
-    assert "ε = 0: no query about private records" in page.text
-    assert not page.first.startswith("No privacy")

@@ -1,14 +1,12 @@
 """`release.md`: what was tested and what was not, for a person who decides."""
 
-import json
-
 import pytest
 
 from common.page.words import catalogue
-from server.report.release import FILE, escape_markdown
-from server.report.write import write_report
+from server.report.write import RELEASE as FILE
+from server.report.write import escape_markdown, write_report
 from server.settings.evaluation import METRICS
-from tests.support.documents import write_run
+from tests.support.documents import edit, write_run
 
 TESTS = vars(catalogue("server.report").tests)
 
@@ -42,16 +40,10 @@ def test_an_empty_folder_was_tested_by_nothing(tmp_path):
 
 @pytest.mark.parametrize(("simulation", "sentence"), [(True, "Nobody: this is a simulation."), (False, "audit log")])
 def test_it_says_who_decided(tmp_path, simulation, sentence):
-    run = write_run(tmp_path / "run")
-    changed = json.loads((run / "privacy.json").read_text("utf-8")) | {"simulation": simulation}
-    (run / "privacy.json").write_text(json.dumps(changed))
-    assert sentence in section(page(run), "Who decided")
+    assert sentence in section(page(write_run(tmp_path / "run", simulation=simulation)), "Who decided")
 
 
 def test_what_others_wrote_stays_text(tmp_path):
-    run = write_run(tmp_path / "run")
-    changed = json.loads((run / "run.json").read_text("utf-8")) | {"purpose": "a | b\n## <b>Approved</b>"}
-    (run / "run.json").write_text(json.dumps(changed))
-    text = page(run)
+    text = page(edit(write_run(tmp_path / "run"), "run.json", purpose="a | b\n## <b>Approved</b>"))
     assert r"| Purpose | a \| b \#\# \<b\>Approved\</b\> |" in text
     assert escape_markdown("[x](y)") == r"\[x\](y)"

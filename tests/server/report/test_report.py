@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import DataError
-from server.report.plots import lines, steps
-from server.report.write import rendered_plot, write_report
+from server.report.write import write_report
 from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
 from tests.support.screens import assert_accepted
@@ -43,35 +42,6 @@ def test_the_first_screen_is_read_at_a_glance(run):
     assert len(re.findall(r"\d[\d.,]*", " ".join(bold))) <= 3
     assert "%" in first
     assert not re.search(r"\s%", first.replace("\N{NO-BREAK SPACE}", "").replace("&nbsp;", ""))
-
-
-def test_the_title_says_what_the_texts_are_and_who_had_a_part_in_them(tmp_path):
-    def title(name, **changes):
-        return report(write_run(tmp_path / name, **changes)).text.split("\n\n")[3].strip()
-
-    assert title("asked", queries=[{"kind": "counts"}]).endswith("with answers from 3 hospitals")
-    assert title("models", queries=[{"longest": 90}]).endswith(" texts, written by noised models of 3 hospitals")
-    assert title("one", epsilon="inf", parties=1).endswith(", made from records of 1 hospital without a guarantee")
-    assert title("none", queries=[], planned_epsilon=0.0).endswith(" texts, made without asking any hospital")
-
-
-@pytest.mark.parametrize(
-    ("changes", "questions", "unread"),
-    [
-        ({}, "in numbers with random noise", True),
-        ({"queries": [{"longest": 90}]}, "records, with random noise", False),
-        ({"planned_epsilon": "inf"}, "", True),
-        ({"queries": [], "planned_epsilon": 0.0}, "", True),
-        ({"queries": [], "planned_epsilon": "inf"}, "", False),  # a baseline, which may show records to the models
-        ({"unproven": ["seeds"], "queries": [{"longest": 90}]}, "", False),
-    ],
-)
-def test_models_are_said_to_have_seen_no_record_only_where_none_did(tmp_path, changes, questions, unread):
-    write_report(run := write_run(tmp_path / "run", **changes))
-    lead = json.loads((run / "report.json").read_text())["lead"]
-    assert ("The language models saw no private text" in lead) == unread
-    assert questions in lead
-    assert ("The hospitals answered 4 questions" in lead) == bool(questions)
 
 
 @pytest.mark.parametrize(("epsilon", "most"), [(40.0, "100"), (4.0, "98.21"), (1.0986, "75")])
@@ -105,21 +75,16 @@ def test_nothing_is_fetched(run):
     assert f"script-src 'sha256-{digest}'" in policy
 
 
-def test_hostile_text_stays_text(run):
+def test_all_texts_are_embedded_and_a_hostile_one_stays_text(run):
     page = report(run)
     data, code = page.scripts  # two and no third
     assert "<" not in data
-    assert json.loads(data)["rows"][1] == [HOSTILE, 1, 1, 0]
+    samples = json.loads(data)
+    assert (samples["labels"], samples["models"]) == (["sepsis", "pneumonia"], ["urban", "rural"])
+    assert samples["rounds"] == ["1", "2", "3"]  # as people read them
+    assert (samples["rows"][1], len(samples["rows"])) == ([HOSTILE, 1, 1, 0], 40)
     assert "alert" not in code
     assert HOSTILE in page.text  # among the examples of its label
-
-
-def test_embedded_samples_are_all_of_them(run):
-    data = json.loads(report(run).scripts[0])
-    assert (data["labels"], data["models"]) == (["sepsis", "pneumonia"], ["urban", "rural"])
-    assert data["rounds"] == ["1", "2", "3"]  # as people read them
-    assert data["rows"][2] == ["Note 2: fever.", 0, 0, 0]
-    assert len(data["rows"]) == 40
 
 
 def test_accessible_structure(run):
@@ -185,12 +150,6 @@ def test_a_broken_file_is_named_and_not_quoted(run):
     assert "cut off in the" not in text
 
 
-def test_a_deployment_has_no_figures_from_private_records(run):
-    metrics = json.loads((run / "metrics.json").read_text()) | {"real_private": None}
-    (run / "metrics.json").write_text(json.dumps(metrics))
-    assert not any(attrs.get("class") == "tag" for attrs in report(run).tags("span"))
-
-
 def test_half_a_surrogate_pair_is_replaced(run):
     with (run / "synthetic.jsonl").open("a") as file:
         file.write('{"text": "half \\ud800 pair", "label": "sepsis", "model": "urban", "round": 2}\n')
@@ -216,96 +175,6 @@ def test_six_thousand_texts(tmp_path):
     assert time.process_time() - start < 3
     # The fixed part is about 40 kB; every text stands in the page once, with less around it than in its own file.
     assert page.stat().st_size < data + 60_000
-
-
-@pytest.mark.parametrize(
-    ("top", "last", "most"),
-    [(0.0, 1.0, 2), (0.34, 0.35, 8), (1.0, 1.0, 6), (12.3, 14.0, 8), (9.99, 10.0, 6), (7e-4, 8e-4, 8)],
-)
-def test_ticks_reach_the_top_in_few_round_steps(top, last, most):
-    ticks = steps(0.0, top)
-    assert ticks[0] == 0
-    assert ticks[-1] >= top
-    assert ticks[-1] == pytest.approx(last, rel=0.5)
-    assert 2 <= len(ticks) <= most
-
-
-def test_a_line_has_a_gap_where_a_value_is_missing():
-    def plot_of(values):
-        return lines("fid", "FID", note="", x_name="round", places=range(len(values)), values={"FID": values})
-
-    plot = plot_of([2.0, None, float("nan"), 1.0])
-    assert plot.series[0].path.count("M") == 2
-    assert "L" not in plot.series[0].path
-    assert plot.series[0].values == (2.0, None, None, 1.0)
-    (left, high), (right, low) = plot.series[0].points
-    assert left < right
-    assert high < low  # the y axis of a drawing points down
-    assert plot_of([None]) is None
-    assert len(plot_of([0.0]).series[0].points) == 1
-
-
-def test_intervals_are_drawn_through_the_points_and_reach_into_the_axis():
-    values, spans = {"a": [0.5, 0.75]}, {"a": [(0.25, 1.0), None]}
-    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals=spans)
-    (series,) = plot.series
-    assert (series.whiskers.count("M"), series.intervals) == (1, ((0.25, 1.0), None))
-    assert plot.y_ticks[-1][1] == "1"
-    assert lines("k", "T", note="", x_name="x", places=[1, 2], values=values).series[0].whiskers == ""
-
-
-def test_single_results_are_dots_at_the_place_of_their_mean_and_reach_into_the_axis():
-    values, singles = {"a": [0.5, 0.75, None]}, {"a": [[0.1, 0.9], [0.75], []]}
-    plot = lines("k", "T", note="", x_name="x", places=[1, 2, 3], values=values, singles=singles)
-    (series,) = plot.series
-    assert series.singles.count("M") == 3
-    assert series.singles.startswith(f"M{series.points[0][0]} ")
-    assert plot.y_ticks[-1][1] == "1"
-    assert 'class="dots s0"' in (page := rendered_plot(plot))
-    assert "Small dots: the single runs." in page
-    plot = lines("k", "T", note="", x_name="x", places=[1], values={"a": [0.5]}, singles={"a": [[0.1, 0.9]]})
-    assert "Small dots" not in rendered_plot(plot)  # a table alone
-
-
-def test_lines_over_two_places_are_a_table_without_a_drawing():
-    for places in (2, 3):
-        values = {"a": [0.5, 0.75, 1.0][:places]}
-        page = rendered_plot(lines("k", "T", note="", x_name="x", places=range(places), values=values))
-        assert ("<svg" in page, "<details>" in page, ">0.75<" in page) == (places == 3, places == 3, True)
-
-
-def test_intervals_of_lines_that_meet_stand_side_by_side_around_their_place():
-    values, spans = {name: [1.0, 1.0] for name in "abc"}, {name: [(0.5, 1.5)] * 2 for name in "ac"}
-    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals=spans)
-    first = [line.points[0][0] for line in plot.series]
-    assert first[0] < first[1] < first[2]
-    assert first[1] == plot.x_ticks[0][0]
-    assert plot.left < first[0] < plot.series[2].points[1][0] < plot.right
-    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals={"a": [None, None]})
-    assert len({line.points for line in plot.series}) == 1
-
-
-def test_an_axis_starts_at_zero_unless_it_is_to_include_other_values():
-    def ticks(**including):
-        plot = lines("k", "T", note="", x_name="x", places=[1, 2], values={"a": [70.0, 80.0]}, **including)
-        return [float(text) for _, text in plot.y_ticks]
-
-    assert (ticks()[0], ticks()[-1]) == (0, 80)
-    assert (ticks(including=[62.0, 91.0])[0], ticks(including=[62.0, 91.0])[-1]) == (60, 95)
-
-
-def test_on_logarithmic_axes_equal_factors_are_equal_distances_and_zero_leaves_a_gap():
-    values = {"level": [20.0, 20.0, 20.0], "linear": [2.0, 20.0, 200.0], "late": [None, 0.0, 20.0]}
-    plot = lines("k", "T", note="", x_name="n", places=[10, 100, 1000], values=values, logarithmic=True)
-    level, linear, late = (line.points for line in plot.series)
-    (left, low), (middle, between), (right, high) = linear
-    assert middle - left == pytest.approx(right - middle, abs=0.2)
-    assert low - between == pytest.approx(between - high, abs=0.2)
-    assert low - between > 20
-    assert level[1] == linear[1]
-    assert late == (level[2],)
-    assert [text for _, text in plot.y_ticks] == ["1", "10", "100", "1000"]
-    assert lines("k", "T", note="", x_name="n", places=[1, 2], values={"a": [0.0, None]}, logarithmic=True) is None
 
 
 def test_a_good_run_s_report_says_what_comes_next(run):

@@ -18,13 +18,12 @@ from server.report.dataset_card import Terms, card, page
 from server.report.ending import ending
 from server.report.facts import gather
 from server.report.figure_tables import tables
-from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_utility, reason_not_measured
-from server.report.release import FILE
-from server.report.verdict import Judgement
+from server.report.quality import read_utility, reason_not_measured
+from server.report.write import RELEASE as FILE
 from server.report.write import write_report
-from tests.support.documents import privacy, summary, summary_json, write_run
+from tests.support.documents import edit_rounds, privacy, summary, summary_json, write_run
 from tests.support.pages import Page
-from tests.support.screens import assert_accepted
+from tests.support.screens import assert_accepted, under_headings
 
 COUNT = {"name": "evaluation", "kind": "correct count"}
 ACCURACY = {"value": 0.7, "interval": [0.6, 0.8], "rows": 90}
@@ -129,44 +128,6 @@ def test_intervals_are_drawn_within_the_drawing_and_say_what_they_are_over(tmp_p
         assert float(attrs["x"]) + float(attrs["width"]) <= 100.1
 
 
-def test_no_two_kinds_of_interval_are_said_to_be_over_the_same():
-    over = {draw_bars(Metrics(content=metrics)).over for metrics in MEASURED.values()}
-    assert len(over) == 4  # label sets as accuracy
-
-
-@pytest.mark.parametrize(
-    ("synthetic", "tested", "said"),
-    [(0.3, 200, BETTER), (0.19, 200, UNCLEAR), (0.1, 200, WORSE), (0.1, 20, UNCLEAR), (0.1, None, UNCLEAR)],
-)
-def test_only_an_interval_that_is_all_below_guessing_is_below_it(tmp_path, synthetic, tested, said):
-    metrics = {
-        "test_records": tested,
-        "synthetic": {"records": 40, "accuracy": synthetic},
-        "majority_class": {"accuracy": 0.2},
-    }
-    assert Quality(synthetic=synthetic, majority=0.2, tested=tested).against_guessing == said
-    facts = gather(written(tmp_path, metrics)).to_json()
-    poor = " ".join(weakness["what"] for weakness in facts["weaknesses"])
-    judgement = facts["verdict"]["judgement"]
-    assert (judgement == Judgement.BELOW_GUESSING) == ("teach less than guessing" in poor) == (said == WORSE)
-    assert (judgement == Judgement.UNCLEAR) == (said == UNCLEAR)
-
-
-def test_sections_are_not_counted_as_texts(tmp_path):
-    gain = {"value": 0.1, "interval": [0.05, 0.15]}
-    metrics = MEASURED["accuracy"] | {
-        "sections": {"order_distance": 0.1, "words": 90.0, "words_real": 80.0},
-        "zero_shot": {"trained_on": 30, "accuracy": 0.5, "difference": gain},
-        "synthetic": {"records": 60, "accuracy": 0.9},
-    }
-    run = written(tmp_path, metrics)
-    facts = gather(run).to_json()
-    assert "trained on 30 sections" in facts["verdict"]["sentence"]
-    assert "90 real sections" in facts["bars"]["caption"]
-    assert {row["tested_on"] for row in facts["utility"]["rows"]} == {"test sections"}
-    assert "with 30 sections each 60.0 % against 50.0 %" in [*ending(run)][1]
-
-
 @pytest.mark.parametrize(("labels", "heading"), [(["a"], "texts (share)"), (["a", "b"], "texts (share of all labels)")])
 def test_a_share_in_the_table_of_labels_is_of_what_its_heading_says(tmp_path, labels, heading):
     run = written(tmp_path, {})
@@ -197,27 +158,30 @@ def test_who_decided_is_said_of_hospitals_that_were_asked(tmp_path, changes, app
 
 
 TRAINED = {"kind": "fine-tuned samples", "longest": 200, "steps": 100, "noise_multiplier": 1.1, "mechanism": "dp-sgd"}
+ASKED = {
+    "votes": {},
+    "votes of one hospital": {"parties": 1},
+    "a count alone": {"queries": [COUNT]},
+    "votes and a count": {"queries": [{}, COUNT]},
+    "models of hospitals": {"queries": [TRAINED]},
+    "texts of hospitals": {"queries": [{"longest": 90}]},
+    "votes without noise": NOTHING,
+    "votes at an infinite epsilon": {"planned_epsilon": "inf"},
+    "nothing": NOT_ASKED,
+    "a baseline, which may show records to the models": NOT_ASKED | {"planned_epsilon": "inf"},
+    "no proof": {"unproven": ["seeds"], "queries": [{"longest": 90}]},
+}
+"""What hospitals are asked, by which title, lead and card say what steered the texts and what models have seen."""
 
 
-@pytest.mark.parametrize(
-    ("changes", "collection", "title"),
-    [
-        ({}, "Noised answers of 3 hospitals about their records steered them", "with answers from 3 hospitals"),
-        ({"parties": 1}, "Noised answers of 1 hospital about", "answers from 1 hospital"),
-        ({"queries": [COUNT]}, "No hospital's answer steered them", "without answers from hospitals"),
-        ({"queries": [{}, COUNT]}, "Noised answers of 3 hospitals", "with answers from 3 hospitals"),
-        ({"queries": [TRAINED]}, "Noised models of 3 hospitals, trained", "noised models of 3 hospitals"),
-        (NOTHING, "treat them as private data", "without a guarantee"),
-        (NOT_ASKED, "No hospital was asked about its records.", "without asking any hospital"),
-    ],
-)
-def test_card_and_title_say_what_steered_the_texts(tmp_path, changes, collection, title):
-    texts = [Candidate(text="t", label="flu", model="m", round=1)]
-    terms = Terms(license="cc0-1.0")
-    made = card(summary(), privacy(**changes), terms, texts=texts, public=[], published=dt.date(2026, 1, 1))
-    assert collection in made.collection
-    assert ("no private text" in made.collection) == collection.startswith("Noised answers")
-    assert gather(write_run(tmp_path / "run", **changes)).title.endswith(title)
+def test_title_lead_and_card_of_a_run_say_what_was_accepted(tmp_path):
+    texts, terms = [Candidate(text="t", label="flu", model="m", round=1)], Terms(license="cc0-1.0")
+    screens = {}
+    for name, changes in ASKED.items():
+        facts = gather(write_run(tmp_path / name, **changes)).to_json()
+        made = card(summary(), privacy(**changes), terms, texts=texts, public=[], published=dt.date(2026, 1, 1))
+        screens[name] = (facts["title"], facts["lead"], made.collection)
+    assert_accepted(under_headings(screens), Path(__file__).parent / "screens" / "titles.txt")
 
 
 def test_the_page_of_a_data_set_says_what_was_accepted():
@@ -244,11 +208,19 @@ def test_figures_on_other_test_texts_are_no_references():
     assert read_utility(Metrics(content=encoder)).rows == ()
 
 
-def test_models_at_unknown_prices_did_not_cost_0(tmp_path):
-    run = written(tmp_path, {})
-    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
-    for line in lines:
-        line["paid"] = {"urban": {"replies": 2, "cost": None}}
-    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    page = Page(write_report(run).read_text("utf-8")).text
-    assert re.search(r"Paid to models\s*price unknown\s*Model calls", page)
+@pytest.mark.parametrize(
+    ("costs", "money", "said"),
+    [
+        ({"urban": None}, {"urban": None}, "price unknown"),
+        (
+            {"urban": 0.25, "rural": None},
+            {"urban": 0.75, "rural": None},
+            "0.75, in the currency of the prices, and some at unknown prices",
+        ),
+    ],
+)
+def test_money_of_a_model_at_an_unknown_price_is_not_0(tmp_path, costs, money, said):
+    paid = {model: {"replies": 2, "cost": cost} for model, cost in costs.items()}
+    run = edit_rounds(written(tmp_path, {}), lambda entry: entry.update(paid=paid))
+    assert gather(run).to_json()["cost"]["money"] == money
+    assert re.search(rf"Paid to models\s*{said}", Page(write_report(run).read_text("utf-8")).text)

@@ -1,12 +1,20 @@
-"""Three texts for a first look: two typical ones, and the one with the rarest words."""
+"""The texts that a page shows: three for a first look, a few of each label, and all of them for the search."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from server.domain import Candidate
+from server.evaluation.projection import evenly
+
+EXAMPLES = 5
+"""Number of texts of each label in the page itself; the search on the page finds all texts."""
+
+LONG = 1200
+"""Number of characters of a text that are shown before the reader opens it."""
 
 _WORD = re.compile(r"\w+")
 
@@ -62,3 +70,32 @@ def glimpse(
         Glimpsed(text=texts[line], why=why)
         for line, why in (first, second, (rarest, "The rarest words: look here for names and odd details"))
     )
+
+
+def list_columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
+    """Return all texts, with labels and models as indices into lists, which halves the page for short texts."""
+    labels, models, rounds = (
+        {name: at for at, name in enumerate(dict.fromkeys(names))}
+        for names in (
+            (text.named for text in texts),
+            (text.model for text in texts),
+            (str(text.round) for text in texts),
+        )
+    )
+    return {
+        "few": "A few of each label." if labelled else "A few of them.",
+        "labelled": labelled,
+        "labels": list(labels) if labelled else [],
+        "models": list(models),
+        "rounds": list(rounds),
+        "long": LONG,
+        "rows": [[text.text, labels[text.named], models[text.model], rounds[str(text.round)]] for text in texts],
+    }
+
+
+def pick_examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
+    """Return the number of texts of each label and a few of them, evenly spaced over the run."""
+    by_label: dict[str, list[Candidate]] = {}
+    for text in texts:
+        by_label.setdefault(text.named, []).append(text)
+    return {label: {"total": len(of_label), "rows": evenly(of_label, EXAMPLES)} for label, of_label in by_label.items()}
