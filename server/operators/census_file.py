@@ -17,7 +17,7 @@ from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.questions import QUESTIONS
 from common.validate import positive
-from server.documents.arrays import pack_floats, unpack_floats
+from server.documents.codec import pack_floats, unpack_floats
 from server.documents.census import CensusNumbers, QuestionnaireNumbers, Released
 from server.documents.codec import FieldError
 from server.documents.files import Document, LaterFormatError

@@ -14,7 +14,7 @@ import pytest
 
 from common.domain import UNLABELLED
 from server.documents.metrics import Metrics
-from server.documents.weaknesses import Weakness
+from server.documents.run import Weakness
 from server.domain import Candidate
 from server.llm.clean import DROPPING
 from server.planning.signal import FEWER_CANDIDATES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import CheckpointError, ConfigError
-from server.documents.weaknesses import InputWeaknesses
+from server.documents.run import InputWeaknesses
 from server.prepare.compose import compose_settings
 from simulations.federation import inputs, parties
 from tests.support.runs import labelled, tiny
