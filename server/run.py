@@ -24,8 +24,8 @@ from server.domain import Candidate
 from server.evaluation import (
     federated_count,
     figures,
-    groups,
     nearest_texts,
+    of_texts,
     projection,
     released_classifier,
     sections,
@@ -140,7 +140,7 @@ def run(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | nearest_texts.nearest_texts(measured)
         | count
-        | groups.run_groups(
+        | of_texts.run_groups(
             measured,
             without=task.classifier_inputs(before),
             classifier=classifier,

@@ -9,7 +9,7 @@ from common.models.encoder import Encoder
 from common.system.commands import Commands, add_command
 from common.system.progress import progress
 from server.deploy.results import add_run, run_folder
-from server.documents.classifier import TrainedClassifier
+from server.documents.census import TrainedClassifier
 from server.documents.metrics import Metrics
 from server.documents.run import TRANSFER
 from server.evaluation import text_classifier

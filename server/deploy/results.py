@@ -15,7 +15,6 @@ from server.documents.metrics import Metrics
 from server.documents.run import TRANSFER, ZERO_SHOT, RunSummary
 from server.evaluation import (
     figures,
-    groups,
     label_sets,
     nearest_texts,
     of_texts,
@@ -126,7 +125,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     document = text_classifier.load_classifier(run)
     trained = text_classifier.trained_of(document) if document else None
     made = (
-        groups.run_groups(
+        of_texts.run_groups(
             measured,
             without=task.classifier_inputs(before_answers),
             classifier=trained,

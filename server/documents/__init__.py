@@ -1,12 +1,12 @@
 """Documents of a run: one frozen class for each JSON file of a run folder, with its fields documented.
 
-    run.py       run.json: ID, progress and parts of a run; traffic.json
+    run.py       run.json: ID, progress and parts of a run; traffic.json; input_weaknesses.json and a weakness
     privacy.py   privacy.json: the guarantee
     rounds.py    rounds.jsonl: a line for each round
     metrics.py   metrics.json: the figures, in groups
     maps.py      map.json, map_private.json: coordinates
-    census.py    census.json: released numbers
-    weaknesses.py  a weakness; input_weaknesses.json: those of a simulation's files
+    census.py    census.json: released numbers; classifier.json
+    hospitals.py hospitals.json, sending/sent.json: versions at hospitals, and the delivery of the texts
     codec.py     converts dataclasses to JSON and back, following the types of their fields
     files.py     documents in files
 

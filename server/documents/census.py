@@ -3,6 +3,8 @@
 The guarantee covers everything that is computed from the file, any number of times. The file is not signed. A run that
 begins with the file repeats the file's statements, which are only as trustworthy as the file
 (`server/operators/census_file.py` checks what can be checked).
+
+`classifier.json`: a classifier of texts, learned from the numbers or from texts, which costs no further privacy.
 """
 
 from collections.abc import Mapping
@@ -83,4 +85,31 @@ class Released(Document):
     plan_digest: str
     encoder: str
     numbers: Mapping[str, Any] = field(default_factory=dict, metadata=OTHERS)
+    privacy: Privacy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedClassifier(Document):
+    """A linear classifier; see `server.metrics.linear.LinearClassifier`.
+
+    Attributes:
+        statement: The guarantee in sentences.
+        source: Description of what it was learned from.
+        run: The run that asked the parties.
+        encoder: Digest of the encoder that computes the vectors.
+        labels: The labels.
+        weights: (labels, dimensions) float32 in row-major order, as base64.
+        intercepts: (labels,) intercepts.
+        privacy: The run's `privacy.json`.
+    """
+
+    FILE: ClassVar[str] = "classifier.json"
+
+    statement: str
+    source: str
+    run: str
+    encoder: str
+    labels: tuple[str, ...]
+    weights: str
+    intercepts: tuple[float, ...]
     privacy: Privacy

@@ -1,9 +1,10 @@
-"""Conversion of frozen dataclasses to JSON and back, following the types of their fields.
+"""Conversion of frozen dataclasses to JSON and back, following the types of their fields; arrays as base64.
 
 If a key is missing, its field gets the default, so that files of earlier versions can be read. In JSON, infinities are
 "inf" and "-inf", and NaN is null, since strict JSON has no such numbers.
 """
 
+import base64
 import math
 import types
 import typing
@@ -11,6 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeGuard, TypeVar, Union
+
+import numpy as np
+from numpy.typing import NDArray
 
 _T = TypeVar("_T")
 
@@ -96,6 +100,21 @@ def from_json(kind: type[_T], value: Any) -> _T:
         elif attribute.default is MISSING and attribute.default_factory is MISSING:
             raise FieldError(name, "an entry", missing=True)
     return kind(**made)
+
+
+def pack_floats(array: NDArray[np.floating]) -> str:
+    """Return an array's entries in row-major order as base64 of little-endian float32, without the shape."""
+    return base64.b64encode(array.astype("<f4").tobytes()).decode()
+
+
+def unpack_floats(text: str, rows: int) -> NDArray[np.float32]:
+    """Return the array that `pack_floats` encoded, with `rows` rows.
+
+    Raises:
+        ValueError: `text` is not base64, or its length does not match `rows` rows.
+    """
+    flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
+    return flat.reshape(rows, -1)
 
 
 def _named(name: str, convert: Callable[[Any], Any], value: object) -> Any:

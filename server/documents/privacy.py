@@ -213,20 +213,14 @@ class Privacy(PlanGuarantee, Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier(Document):
+class Earlier(Origin):
     """A finished run whose released numbers are used by another run to make texts without asking any party.
 
     Attributes:
-        run: ID of the run that asked the parties.
-        plan_digest: Hex digest of its plan.
-        encoder: Digest of its encoder.
         privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of these
             numbers.
     """
 
-    run: str
-    plan_digest: str
-    encoder: str
     privacy: Privacy
 
     @property

@@ -18,9 +18,8 @@ from server.documents.metrics import Figure, Group
 from server.domain import Candidate, has_label_sets
 from server.evaluation import subgroups
 from server.evaluation.small_model import Evaluation, predictions
-from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
-from server.metrics.fidelity import fid
-from server.metrics.language_model import DEFINITION, LanguageModel
+from server.metrics import accuracy, fidelity, intervals, language_model, surface
+from server.metrics.language_model import LanguageModel
 
 log = logging.getLogger("caucus.measures")
 
@@ -28,7 +27,6 @@ SEVERAL_LABELS = "a text may have several labels: what they teach is in the figu
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
 """Reason given in place of accuracies."""
 _OVER_TEXTS = "over the test texts alone: of accuracy exact (Clopper and Pearson), of macro_f1 by a jackknife"
-_FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,24 +115,42 @@ def figure(
     try:
         number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
-        return missing(["figure"], error, rows=rows)["figure"]
+        return reason_for("figure", error, rows=rows)
     if math.isnan(number):
         return Figure(reason="it is not a number: nothing divided by nothing", rows=rows)
     return Figure(value=number, interval=interval() if interval else None, rows=rows)
 
 
 def figure_over_texts(
-    score: Callable[[NDArray[np.intp]], float],
+    *scores: Callable[[NDArray[np.intp]], float],
     rows: int,
-    *,
     within: intervals.Interval = (0.0, 1.0),
     others: Sequence[intervals.Variance] = (),
+    exact: intervals.Interval | None = None,
 ) -> Figure:
-    """Return a figure over all test texts; `intervals.interval_over_rows` computes its interval from indices."""
+    """Return the mean of a figure over several trainings with an interval over them.
+
+    For one training the interval is over the test texts.
+
+    Args:
+        scores: For each training, a function that computes the figure from the indices of test texts.
+        rows: Number of test texts.
+        within: Range of the figure.
+        others: For one training, variances from other sources (`intervals.interval_over_rows`).
+        exact: For one training, the interval in place of the jackknife's.
+    """
+
+    def values() -> list[float]:
+        return [score(np.arange(rows)) for score in scores]
+
     return figure(
-        lambda: score(np.arange(rows)),
+        lambda: float(np.mean(values())),
         rows=rows,
-        interval=lambda: intervals.interval_over_rows(score, rows, within=within, others=others),
+        interval=lambda: (
+            intervals.interval_over_seeds(values())
+            or exact
+            or intervals.interval_over_rows(scores[0], rows, within=within, others=others)
+        ),
     )
 
 
@@ -143,20 +159,16 @@ def share(hits: int, rows: int) -> Figure:
     return Figure(value=hits / rows, interval=intervals.share_interval(hits, rows), rows=rows)
 
 
-def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Return figures that one function computes together; if it fails, return the reason in place of each figure."""
-    try:
-        values = make()
-    except (CaucusError, ValueError, ArithmeticError) as error:
-        return missing(names, error, rows=rows)
-    return {name: figure(lambda name=name: values[name], rows=rows) for name in names}  # type: ignore[misc]
-
-
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the reason in place of each figure: only the type of a library's error, whose message may quote text."""
+    """Return the reason in place of each figure."""
+    return {name: reason_for(name, error, rows=rows) for name in names}
+
+
+def reason_for(name: str, error: Exception, *, rows: int) -> Figure:
+    """Return the reason in place of a figure: only the type of a library's error, whose message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
-    log.info("no %s: %s", ", ".join(names), reason)
-    return {name: Figure(reason=reason, rows=rows) for name in names}
+    log.info("no %s: %s", name, reason)
+    return Figure(reason=reason, rows=rows)
 
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group | Figure:
@@ -219,26 +231,14 @@ def accuracy_scores(answers: Sequence[Sequence[str]], right: Sequence[str]) -> d
         answers: For each training, the predicted labels of the test texts.
         right: The labels of the test texts.
     """
-    first, true = np.array(answers[0]), np.array(right)
+    given, true, rows = [np.array(predicted) for predicted in answers], np.array(right), len(right)
+    exact = intervals.share_interval(int((given[0] == true).sum()), rows)
 
-    def mean(
-        score: Callable[[NDArray[np.str_], NDArray[np.str_]], float],
-        over_test_texts: Callable[[], intervals.Interval],
-    ) -> Figure:
-        values = [score(np.array(predicted), true) for predicted in answers]
-        return figure(
-            lambda: float(np.mean(values)),
-            rows=len(true),
-            interval=lambda: intervals.interval_over_seeds(values) or over_test_texts(),
-        )
+    def mean(score: Callable[..., float], exact: intervals.Interval | None = None) -> Figure:
+        scores = (lambda at, of=predicted: score(of[at], true[at]) for predicted in given)
+        return figure_over_texts(*scores, rows=rows, exact=exact)
 
-    return {
-        "accuracy": mean(accuracy.accuracy, lambda: intervals.share_interval(int((first == true).sum()), len(true))),
-        "macro_f1": mean(
-            accuracy.macro_f1,
-            lambda: intervals.interval_over_rows(lambda at: accuracy.macro_f1(first[at], true[at]), len(true)),
-        ),
-    }
+    return {"accuracy": mean(accuracy.accuracy, exact), "macro_f1": mean(accuracy.macro_f1)}
 
 
 def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
@@ -246,7 +246,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
     test = [record.text for record in measured.drawn(measured.test, "tested")]
     start = settings.start or "a transformer trained from scratch"
-    about = f"{DEFINITION} From {start}; trained on {len(train)} texts, {seeds} times."
+    about = f"{language_model.DEFINITION} From {start}; trained on {len(train)} texts, {seeds} times."
     try:
         models = (
             # The tokenizer is of the test texts, so that perplexities of different training texts can be compared.
@@ -257,20 +257,14 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
     except CaucusError as error:
         return {"definition": about} | missing(("perplexity", "next_token_accuracy"), error, rows=len(test))
 
-    def mean(score: Callable[[NDArray[np.float64]], float], *, most: float) -> Figure:
-        return figure(
-            lambda: float(np.mean([score(sums) for sums in totals])),
-            rows=len(test),
-            interval=lambda: (
-                intervals.interval_over_seeds([score(sums) for sums in totals])
-                or intervals.interval_over_rows(lambda at: score(totals[0][:, at]), len(test), within=(0.0, most))
-            ),
-        )
+    def mean(score: Callable[[NDArray[np.float64]], float], most: float) -> Figure:
+        scores = (lambda at, of=sums: score(of[:, at].sum(axis=1)) for sums in totals)
+        return figure_over_texts(*scores, rows=len(test), within=(0.0, most))
 
     return {
         "definition": about,
-        "perplexity": mean(lambda sums: float(np.exp(sums[0].sum() / sums[1].sum())), most=math.inf),
-        "next_token_accuracy": mean(lambda sums: float(sums[2].sum() / sums[1].sum()), most=1.0),
+        "perplexity": mean(lambda sums: float(np.exp(sums[0] / sums[1])), math.inf),
+        "next_token_accuracy": mean(lambda sums: float(sums[2] / sums[1]), 1.0),
     }
 
 
@@ -287,37 +281,34 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
     in_place = replace(measured, candidates=candidates)
     vectors = partial(measured.embedded, [record.text for record in real])
     definition = f"{about} The figures of sets of other sizes differ a little for that alone, FID most."
-    return fidelity(in_place, real, vectors) | {"definition": definition}
+    return fidelity_group(in_place, real, vectors) | {"definition": definition}
 
 
-def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
+def fidelity_group(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
     """Measure the distances of the synthetic texts from real ones."""
     seed = measured.experiment_seed
     ours, theirs, rows = measured.vectors, vectors(), len(real)
     texts, labels = [record.text for record in real], [record.label for record in real]
 
-    def overlap() -> Mapping[str, float]:
-        values = manifolds.overlap(ours, theirs, seed=seed)
-        return {name: getattr(values, name) for name in ("precision", "recall", "f1", "density", "coverage")}
-
-    def divergences() -> Mapping[str, float]:
-        values = clusters.divergences(ours, theirs, seed=seed)
-        return {name: getattr(values, name) for name in ("mauve", "kl", "total_variation")}
+    def distances(names: Sequence[str], measure: Callable[..., Mapping[str, float]]) -> dict[str, Figure]:
+        try:
+            return {name: Figure(value=value, rows=rows) for name, value in measure(ours, theirs, seed=seed).items()}
+        except (CaucusError, ValueError, ArithmeticError) as error:
+            return missing(names, error, rows=rows)
 
     def agreement() -> float:
         if measured.language != "english":
             raise DataError("sentiments", expected="English texts, as the rules are of English", got=measured.language)
-        return surface.sentiment_agreement(
-            measured.texts, [candidate.label for candidate in measured.candidates], texts, labels
-        )
+        ours = [candidate.label for candidate in measured.candidates]
+        return surface.sentiment_agreement(measured.texts, ours, texts, labels)
 
     return {
-        "definition": _FID + " ".join(module.DEFINITION for module in (clusters, manifolds, transport, surface)),
-        "fid": figure(lambda: fid(ours, theirs), rows=rows),
-        **together(divergences, ("mauve", "kl", "total_variation"), rows=rows),
-        **together(overlap, ("precision", "recall", "f1", "density", "coverage"), rows=rows),
-        "wasserstein": figure(lambda: transport.wasserstein(ours, theirs, seed=seed), rows=rows),
-        "sinkhorn": figure(lambda: transport.sinkhorn(ours, theirs, seed=seed), rows=rows),
+        "definition": f"{fidelity.DEFINITION} {surface.DEFINITION}",
+        "fid": figure(lambda: fidelity.fid(ours, theirs), rows=rows),
+        **distances(fidelity.DIVERGENCES, fidelity.divergences),
+        **distances(fidelity.OVERLAP, fidelity.overlap),
+        "wasserstein": figure(lambda: fidelity.wasserstein(ours, theirs, seed=seed), rows=rows),
+        "sinkhorn": figure(lambda: fidelity.sinkhorn(ours, theirs, seed=seed), rows=rows),
         "length_distance": figure(lambda: surface.length_distance(measured.texts, texts), rows=rows),
         "sentiment_agreement": figure(agreement, rows=rows),
     }

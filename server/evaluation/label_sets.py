@@ -16,24 +16,22 @@ from common.domain import Record
 from common.errors import CaucusError, ConfigError
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, label_set
-from server.evaluation import training_choice
-from server.evaluation.figures import Measured, figure, figure_over_texts, missing
-from server.metrics import multilabel
+from server.evaluation.figures import Measured, figure, figure_over_texts, missing, reason_for
+from server.evaluation.small_model import weights_of
+from server.metrics import intervals, multilabel
 from server.metrics.intervals import Variance
 from server.metrics.multilabel import Marks
 
 NAME, REAL = "label_sets", "label_sets_real"
 """Names of the groups; only a simulation has the second (`simulations/private_evaluation/compare.py`)."""
 
-_DEFINITION = multilabel.DEFINITION + (
-    " zero_shot: trained on {texts} texts that the language models wrote before any answer; as_many: on as many of the "
-    "synthetic texts; difference: the latter's micro_f1 minus the former's, with its "
-    + training_choice.DEFINITION
-    + ". "
-    "constant: the best answer that is the same for all texts. All other intervals of 95 % over the test texts alone "
-    "(jackknife). pair_distance: total variation "
-    "between the shares that each two labels have among all pairs of labels of a text, of the synthetic and the test "
-    "texts; independent: of labels that are independent, with the test texts' frequencies."
+_DEFINITION = (
+    f"{multilabel.DEFINITION} zero_shot: trained on {{texts}} texts that the language models wrote before any answer; "
+    "as_many: on as many of the synthetic texts; difference: the latter's micro_f1 minus the former's, with its "
+    f"{intervals.OVER_CHOICE}. constant: the best answer that is the same for all texts. All other intervals of 95 % "
+    "over the test texts alone (jackknife). pair_distance: total variation between the shares that each two labels "
+    "have among all pairs of labels of a text, of the synthetic and the test texts; independent: of labels that are "
+    "independent, with the test texts' frequencies."
 )
 _TEXTS = Sequence[Candidate] | Sequence[Record]
 
@@ -87,9 +85,9 @@ def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, righ
     try:
         given = zip(parts.values(), (before, after), strict=True)
         others = [_variance(measured, part, answers, right) for part, answers in given]
-        gain = figure_over_texts(difference, len(right), within=(-1.0, 1.0), others=others)
+        gain = figure_over_texts(difference, rows=len(right), within=(-1.0, 1.0), others=others)
     except CaucusError as error:
-        gain = missing(("difference",), error, rows=len(right))["difference"]
+        gain = reason_for("difference", error, rows=len(right))
     return {
         "zero_shot": {"trained_on": texts} | _scores(before, right),
         "as_many": _scores(after, right),
@@ -111,7 +109,7 @@ def _variance(measured: Measured, part: Sequence[Candidate], whole: Marks, right
         return np.asarray((2 * both - f1 * either) / max(mean, 1e-9), dtype=np.float64)
 
     generator = rng.experiment(measured.experiment_seed, "label sets, choice of training texts")
-    return training_choice.variance([label_set(text.labels) for text in part], changes, generator)
+    return intervals.choice_variance([label_set(text.labels) for text in part], changes, generator)
 
 
 def _answers(measured: Measured, train: _TEXTS) -> Marks:
@@ -123,14 +121,14 @@ def _answers(measured: Measured, train: _TEXTS) -> Marks:
         [text.text for text in train],
         multilabel.marks([text.labels for text in train], _labels(measured)),
         [record.text for record in measured.test],
-        weights=[text.weight for text in train if isinstance(text, Candidate)] or None,
+        weights=weights_of(train),
         encoder=(evaluation.embedding or measured.encoder) if evaluation.model == "encoder" else None,
     )
 
 
 def _scores(answers: Marks, right: Marks) -> dict[str, Figure]:
     def of(score: Callable[[Marks, Marks], float]) -> Figure:
-        return figure_over_texts(lambda at: score(answers[at], right[at]), len(right))
+        return figure_over_texts(lambda at: score(answers[at], right[at]), rows=len(right))
 
     return {"micro_f1": of(multilabel.micro_f1), "macro_f1": of(multilabel.macro_f1)}
 

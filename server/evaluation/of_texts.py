@@ -6,18 +6,20 @@ and are marked "simulation_only".
 """
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from common.errors import CaucusError, DataError
 from common.redaction import entities
 from server.documents.metrics import Figure, Group
+from server.domain import Candidate
+from server.evaluation import label_sets, nearness, released_classifier, zero_shot
 from server.evaluation.figures import (
     Measured,
     classification,
-    fidelity,
+    fidelity_group,
     figure,
     language_modelling,
     missing,
@@ -25,6 +27,7 @@ from server.evaluation.figures import (
 )
 from server.evaluation.small_model import Metric, with_encoder_model
 from server.metrics import diversity, intervals
+from server.metrics.linear import LinearClassifier
 
 log = logging.getLogger("caucus.measures")
 
@@ -37,8 +40,37 @@ _SEARCHED = 300
 _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
 
 
+def run_groups(
+    measured: Measured,
+    *,
+    without: Sequence[Candidate],
+    classifier: LinearClassifier | None,
+    transfer: Sequence[Candidate],
+) -> Group:
+    """Return the groups of the synthetic texts, of their gain over the models alone, and of the released classifier.
+
+    A run and a later evaluation of its texts measure them in the same way.
+
+    Args:
+        measured: Input for the figures.
+        without: Texts that the same models wrote without the hospitals, as a classifier reads them; empty if there are
+            none.
+        classifier: The classifier that the released numbers define, if any.
+        transfer: Public texts with that classifier's labels, as a classifier reads them.
+    """
+    return (
+        text_groups(measured)
+        | zero_shot.compare_with_zero_shot(measured, without)
+        | label_sets.compare_label_sets(measured, without)
+        | nearness.nearness(measured, without)
+        | released_classifier.measured_with(measured, classifier, transfer)
+    )
+
+
 def text_groups(measured: Measured) -> Group:
     """Return the chosen groups of figures that need no private records, each followed by any reference group."""
+    if not measured.candidates:
+        return {}
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,
@@ -47,13 +79,11 @@ def text_groups(measured: Measured) -> Group:
         "diversity": _diversity,
         "privacy": _personal,
     }
-    alone = ("diversity", "privacy")  # need no real texts
-    names = [name for name in groups if name in measured.evaluation.metrics and (measured.test or name in alone)]
-    if not measured.candidates:
-        return {}
     made: Group = {}
-    for name in names:
-        made |= groups[name](measured)
+    for name, measure in groups.items():
+        # The last two need no real texts.
+        if name in measured.evaluation.metrics and (measured.test or name in {"diversity", "privacy"}):
+            made |= measure(measured)
     return made | ({"own": _custom(measured)} if measured.evaluation.own else {})
 
 
@@ -79,79 +109,72 @@ def _utility_encoder(measured: Measured) -> Group:
     return {"utility_encoder": classification(measured, measured.candidates, with_encoder_model(measured.evaluation))}
 
 
-def _language(measured: Measured) -> dict[str, Group]:
+def _language(measured: Measured) -> Group:
     return {"language": language_modelling(measured, measured.drawn(measured.texts, "language"))}
 
 
-def _fidelity(measured: Measured) -> dict[str, Group]:
+def _fidelity(measured: Measured) -> Group:
     """Measure the fidelity to the test texts and, for comparison, between two random halves of the test texts."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."
     return {
-        "fidelity": fidelity(measured, measured.test, lambda: measured.test_vectors),
+        "fidelity": fidelity_group(measured, measured.test, lambda: measured.test_vectors),
         "fidelity_real": real_against_real(measured, test[:half], test[half:], about),
     }
 
 
-def _diversity(measured: Measured) -> dict[str, Group]:
+def _diversity(measured: Measured) -> Group:
     texts, vectors, rows = measured.texts, measured.vectors, len(measured.texts)
-
     figures = {
         "definition": diversity.DEFINITION,
         "self_bleu": figure(lambda: diversity.self_bleu(texts, seed=measured.experiment_seed), rows=rows),
-        **{
-            f"distinct_{n}": figure(lambda n=n: diversity.distinct(texts, n), rows=rows)  # type: ignore[misc]
-            for n in (1, 2, 3)
-        },
+        **{f"distinct_{n}": figure(partial(diversity.distinct, texts, n), rows=rows) for n in (1, 2, 3)},
         "self_similarity": figure(lambda: diversity.self_similarity(vectors), rows=rows),
     }
     return {"diversity": figures}
 
 
-def _personal(measured: Measured) -> dict[str, Group]:
-    """Measure the rates of personal information in the synthetic texts and, for comparison, in public texts."""
-    groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _SEARCHED), measured.language)}
-    try:
-        public = measured.public()
-    except CaucusError as error:  # the file of public texts may be another machine's
-        return groups | {"privacy_public": missing(["personal_information"], error, rows=0)}
-    if public:
-        rates = _rates(measured.drawn(public, "personal", _SEARCHED), measured.language)
-        groups["privacy_public"] = rates | {"definition": "The same in the public texts."}
-        _with_all_kinds(list(groups.values()))
-    return groups
-
-
-def _rates(texts: Sequence[str], language: str) -> Group:
-    """Return the rates of texts with personal information, in all and by kind, as patterns find it.
+def _personal(measured: Measured) -> Group:
+    """Measure the rates of personal information in the synthetic texts and, for comparison, in public texts.
 
     A match does not prove a leak, and the absence of matches does not prove that there is no leak (RPSG, appendix F).
     """
-    about: Group = {"definition": _PERSONAL}
-    if not texts:
-        error = DataError("texts to search", expected="at least one", got="none")
-        return about | missing(["personal_information"], error, rows=0)
-    kinds, rows = [set(entities(text, language)) for text in texts], len(texts)
-    counts = Counter(kind for of_text in kinds for kind in of_text)
-    hits = sum(map(bool, kinds))
-    low, high = intervals.share_interval(hits, rows)
-    return about | {
-        "personal_information": Figure(value=1000 * hits / rows, interval=(1000 * low, 1000 * high), rows=rows),
-        "of_a_kind": {
-            kind.lower(): Figure(value=1000 * count / rows, rows=rows) for kind, count in sorted(counts.items())
-        },
+    searched, made = {"privacy": measured.whole_texts}, dict[str, Any]()
+    try:
+        if public := measured.public():
+            searched["privacy_public"] = public
+    except CaucusError as error:  # the file of public texts may be another machine's
+        made["privacy_public"] = missing(["personal_information"], error, rows=0)
+    found = {
+        name: [set(entities(text, measured.language)) for text in measured.drawn(texts, "personal", _SEARCHED)]
+        for name, texts in searched.items()
     }
+    # All groups have the same kinds, so that the report can show them side by side.
+    kinds = sorted({kind for of_texts in found.values() for of_text in of_texts for kind in of_text})
+    definitions = {"privacy": _PERSONAL, "privacy_public": "The same in the public texts."}
+    return {
+        name: {"definition": definitions[name]} | _rates(of_texts, kinds) for name, of_texts in found.items()
+    } | made
 
 
-def _with_all_kinds(groups: Sequence[Group]) -> None:
-    """Add to each group a rate of 0 for every kind of personal information that only other groups contain."""
-    if not all("of_a_kind" in group for group in groups):
-        return
-    kinds = sorted({kind for group in groups for kind in group["of_a_kind"]})
-    for group in groups:
-        none = Figure(value=0.0, rows=group["personal_information"].rows)
-        group["of_a_kind"] = {kind: group["of_a_kind"].get(kind, none) for kind in kinds}
+def _rates(found: Sequence[set[str]], kinds: Sequence[str]) -> Group:
+    """Return the rates per 1,000 texts of those with any personal information and of those with each kind.
+
+    Args:
+        found: The kinds that were found in each text.
+        kinds: The kinds that have a rate.
+    """
+    rows, hits = len(found), sum(map(bool, found))
+    if not rows:
+        error = DataError("texts to search", expected="at least one", got="none")
+        return {**missing(["personal_information"], error, rows=0)}
+    low, high = intervals.share_interval(hits, rows)
+    rates = {kind.lower(): 1000 * sum(kind in of_text for of_text in found) / rows for kind in kinds}
+    return {
+        "personal_information": Figure(value=1000 * hits / rows, interval=(1000 * low, 1000 * high), rows=rows),
+        "of_a_kind": {kind: Figure(value=rate, rows=rows) for kind, rate in rates.items()},
+    }
 
 
 def _custom(measured: Measured) -> Group:

@@ -59,7 +59,7 @@ def section_groups(texts: Sequence[Candidate], held_out: Callable[[], Sequence[R
     whole, real_texts = [text.text for text in texts], [record.text for record in real]
     group: Group = {"definition": _DEFINITION}
     for name, steps in ({"order_distance": ours} | others).items():
-        group[name] = figure_over_texts(partial(distance, steps), rows)
+        group[name] = figure_over_texts(partial(distance, steps), rows=rows)
     group["length_distance"] = figure(lambda: surface.length_distance(whole, real_texts), rows=rows)
     for ending, members, steps in (("", whole, ours), ("_real", real_texts, theirs.sum(axis=0))):
         group[f"per_text{ending}"] = Figure(value=float(steps[:, :-1].sum() / len(members)), rows=len(members))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from server.metrics import accuracy
 from server.metrics.accuracy import SoftLabels
 from server.metrics.linear import LinearClassifier
 from server.settings.evaluation import EvaluationSettings
-
-if TYPE_CHECKING:
-    from server.metrics.finetuned import ClassifierTraining
 
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 Metric = Callable[[Sequence[str], Sequence[str]], float]
@@ -64,21 +61,18 @@ class Evaluation(EvaluationSettings):
         device_here(self.device, "evaluation.device")
         device_here(self.language_model.device, "evaluation.language_model.device")
         if self.model == "finetuned":
-            self._training().checked_folder()
+            from server.metrics import finetuned
+
+            if not self.checkpoint:
+                raise ConfigError(
+                    "evaluation.checkpoint",
+                    expected="a model to fine-tune, by name or path",
+                    got="none",
+                    do="Set evaluation.checkpoint=bert-base-uncased, or the path of its folder",
+                )
+            finetuned.check_checkpoint(self.checkpoint)
         if start := self.language_model.start:
             checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.model_folder(start)), "masked", "causal")
-
-    def _training(self) -> "ClassifierTraining":
-        from server.metrics.finetuned import ClassifierTraining
-
-        if not self.checkpoint:
-            raise ConfigError(
-                "evaluation.checkpoint",
-                expected="a model to fine-tune, by name or path",
-                got="none",
-                do="Set evaluation.checkpoint=bert-base-uncased, or the path of its folder",
-            )
-        return ClassifierTraining(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
 
     @property
     def uses_endpoint(self) -> bool:
@@ -88,7 +82,7 @@ class Evaluation(EvaluationSettings):
     @property
     def definition(self) -> str:
         """Definition of the small model's metrics, for reports."""
-        definition = _definition(self.model)
+        definition = accuracy.DEFINITIONS[self.model]
         if self.domain_adaptation == "deep_coral":
             definition += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
         return definition + " All texts as the sequences of their terms." * bool(self.vocabulary)
@@ -131,7 +125,7 @@ def score(
     train: Sequence[Candidate | Record],
     test: Sequence[Record],
     *,
-    evaluation: Evaluation | None = None,
+    evaluation: Evaluation,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
     """Measure accuracy, macro-F1 and the confusion matrix on `test`, after training on `train`; see `predictions`.
@@ -153,7 +147,7 @@ def predictions(
     train: Sequence[Candidate | Record],
     test: Sequence[Record],
     *,
-    evaluation: Evaluation | None = None,
+    evaluation: Evaluation,
     encoder: Encoder | None = None,
     experiment_seed: int = 0,
 ) -> tuple[list[str], str | None]:
@@ -164,28 +158,32 @@ def predictions(
     Raises:
         DataError: As in `score`.
     """
-    settings = evaluation or Evaluation()
-    target = _target(settings, test)
-    if settings.vocabulary:
+    target = _target(evaluation, test)
+    if evaluation.vocabulary:
         with named_by("evaluation.vocabulary"):
-            terms = read_texts(settings.vocabulary)
+            terms = read_texts(evaluation.vocabulary)
         extractor = Extractor(terms)
         train = [replace(text, text=_as_terms(text.text, terms, extractor)) for text in train]
         test, target = (
             [Record(_as_terms(record.text, terms, extractor), record.label) for record in records]
             for records in (test, target)
         )
-    used_encoder = settings.embedding or encoder
-    if settings.on_vectors and used_encoder is None:
+    used_encoder = evaluation.embedding or encoder
+    if evaluation.on_vectors and used_encoder is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
     texts, weights, given = [text.text for text in train], weights_of(train), labels_of(train)
     test_texts = [record.text for record in test]
-    if settings.deterministic:
-        read_by = used_encoder if settings.model == "encoder" else None
+    if evaluation.deterministic:
+        read_by = used_encoder if evaluation.model == "encoder" else None
         return accuracy.predict(texts, given, test_texts, train_weights=weights, encoder=read_by)
-    names, labels = _targets(given)
+    labels: NDArray[Any]
+    if isinstance(given, SoftLabels):
+        names, labels = given.names, np.array(given.probabilities)
+    else:
+        names = tuple(sorted(set(given)))
+        labels = np.searchsorted(names, given)
     text_weights = None if weights is None else np.array(weights)
-    if settings.model == "network" and used_encoder is not None:
+    if evaluation.model == "network" and used_encoder is not None:
         from server.metrics import adaptation
 
         at = adaptation.train_and_predict(
@@ -193,17 +191,23 @@ def predictions(
             labels,
             used_encoder.encode(test_texts),
             target=used_encoder.encode([record.text for record in target]) if target else None,
-            weight=settings.weight,
+            weight=evaluation.weight,
             weights=text_weights,
-            epochs=settings.epochs or 50,
+            epochs=evaluation.epochs or 50,
             experiment_seed=experiment_seed,
         )
     else:
         from server.metrics import finetuned
 
-        training = settings._training()  # noqa: SLF001 — its own page
         at = finetuned.train_and_predict(
-            texts, labels, test_texts, training, weights=text_weights, experiment_seed=experiment_seed
+            texts,
+            labels,
+            test_texts,
+            checkpoint=evaluation.checkpoint or "",
+            epochs=evaluation.epochs or 10,
+            device=evaluation.device,
+            weights=text_weights,
+            experiment_seed=experiment_seed,
         )
     return [names[label] for label in at], None
 
@@ -231,42 +235,21 @@ def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
     return [text.weight for text in train if isinstance(text, Candidate)] or None
 
 
-def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
-    """Return the label names, and the texts' (n,) label indices or (n, C) label probabilities."""
-    if isinstance(given, SoftLabels):
-        return given.names, np.array(given.probabilities)
-    names = sorted(set(given))
-    return names, np.array([names.index(label) for label in given])
-
-
-def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
+def _target(evaluation: Evaluation, test: Sequence[Record]) -> list[Record]:
     """Return the unlabelled texts for domain adaptation; empty if that is off."""
-    if settings.domain_adaptation == "none":
+    if evaluation.domain_adaptation == "none":
         return []
     with named_by("evaluation.target"):
-        texts = read_texts(settings.target or "")
+        texts = read_texts(evaluation.target or "")
     if {" ".join(text.split()) for text in texts} & {" ".join(record.text.split()) for record in test}:
         raise DataError(
             "unlabelled target texts",
             expected="none of the test texts",
             got="some",
-            where=settings.target,
+            where=evaluation.target,
             do="Use texts for adaptation that are not in the test set",
         )
     return [Record(text, "") for text in texts]
-
-
-def _definition(model: str) -> str:
-    match model:
-        case "network":
-            from server.metrics.adaptation import DEFINITION
-        case "finetuned":
-            from server.metrics.finetuned import DEFINITION
-        case "encoder":
-            return accuracy.BY_ENCODER
-        case _:
-            return accuracy.DEFINITION
-    return DEFINITION
 
 
 def _as_terms(text: str, terms: Sequence[str], extractor: Extractor) -> str:

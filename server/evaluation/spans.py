@@ -16,7 +16,7 @@ from common import rng
 from common.errors import CaucusError
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Example, Task
-from server.evaluation.figures import figure_over_texts, missing
+from server.evaluation.figures import figure_over_texts, reason_for
 from server.metrics import tagger
 from server.spans import REASONS, Marked
 
@@ -105,7 +105,11 @@ def tagger_group(
     }
     before, after = counts.get("zero_shot"), counts.get("as_many")
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-        group["difference"] = _difference(before, after)
+
+        def gain(at: NDArray[np.intp]) -> float:
+            return tagger.span_scores(after[at])["f1"] - tagger.span_scores(before[at])["f1"]
+
+        group["difference"] = figure_over_texts(gain, rows=len(test), within=(-1.0, 1.0))
     return {LEARNED: group}
 
 
@@ -113,7 +117,7 @@ def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> ND
     """Return the sums of the counts of `tagger.matches` over several trainings, or the error if one fails."""
     texts, right = [text.text for text in test], [text.spans for text in test]
     try:
-        counts = [tagger.matches(tagger.Tagger(train).predict(texts), right) for train in trainings]
+        counts = [tagger.matches(tagger.train_and_tag(train, texts), right) for train in trainings]
     except CaucusError as error:
         return error
     return np.asarray(np.sum(counts, axis=0))
@@ -121,31 +125,19 @@ def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> ND
 
 def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Figure:
     if isinstance(counts, CaucusError):
-        return missing([name], counts, rows=rows)[name]
-    return figure_over_texts(lambda at: tagger.span_scores(counts[at])[name], rows)
-
-
-def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
-    """Return the gain in F1 from `before` to `after`, with its interval over the test texts, the same for both."""
-
-    def gain(at: NDArray[np.intp]) -> float:
-        return tagger.span_scores(after[at])["f1"] - tagger.span_scores(before[at])["f1"]
-
-    return figure_over_texts(gain, len(before), within=(-1.0, 1.0))
+        return reason_for(name, counts, rows=rows)
+    return figure_over_texts(lambda at: tagger.span_scores(counts[at])[name], rows=rows)
 
 
 def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> Group:
     texts, rows = _marked(candidates), len(candidates)
     kinds = [span.type for text in texts for span in text.spans]
-    by_type: Mapping[str, Figure] = {
-        f"{name} in a text": Figure(value=kinds.count(name) / max(1, rows), rows=rows) for name in task.spans
-    }
-    dropped = _dropped(cleaned)
+    by_type = {f"{name} in a text": Figure(value=kinds.count(name) / max(1, rows), rows=rows) for name in task.spans}
     return {
         "definition": _MARKS,
         "texts without spans": Figure(value=rows - sum(bool(text.spans) for text in texts), rows=rows),
         **by_type,
-        "note": f"Of what the models wrote, {dropped}. Reasons to drop a text: {', '.join(REASONS)}.",
+        "note": f"Of what the models wrote, {_dropped(cleaned)}. Reasons to drop a text: {', '.join(REASONS)}.",
     }
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
 from common.models.encoder import Encoder
-from server.documents.arrays import pack_floats, unpack_floats
-from server.documents.classifier import TrainedClassifier
+from server.documents.census import TrainedClassifier
+from server.documents.codec import pack_floats, unpack_floats
 from server.documents.files import read_document
 from server.documents.privacy import Privacy
 from server.evaluation.remote_encoder import RemoteEncoder

@@ -18,8 +18,7 @@ from common import rng
 from common.errors import CaucusError
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate
-from server.evaluation import training_choice
-from server.evaluation.figures import Measured, difference, figure, missing, predicted_by
+from server.evaluation.figures import Measured, difference, figure, missing, predicted_by, reason_for
 from server.metrics import accuracy, intervals
 from server.vector_cache import RememberingEncoder
 
@@ -67,7 +66,7 @@ def compare_with_zero_shot(measured: Measured, zero_shot: Sequence[Candidate]) -
         others = [part for name in sets for part in _variances(measured, sets[name], texts, right[name])]
         gain = difference(right["zero_shot"].mean(axis=0), right["as_many"].mean(axis=0), others)
     except (CaucusError, ValueError) as error:
-        gain = missing(("difference",), error, rows=rows)["difference"]
+        gain = reason_for("difference", error, rows=rows)
     return {NAME: about | scores["zero_shot"] | {"difference": gain, "as_many": scores["as_many"]}}
 
 
@@ -108,14 +107,14 @@ def _variances(
         return np.asarray(correct, dtype=np.float64)
 
     generator = rng.experiment(measured.experiment_seed, "choice of training texts")
-    variance, freedom = training_choice.variance([text.label for text in part], hits, generator)
+    variance, freedom = intervals.choice_variance([text.label for text in part], hits, generator)
     return [(variance * (texts / len(members) * (1 - 1 / trainings) + 1 / trainings), freedom)]
 
 
 def _interval(measured: Measured) -> str:
     """Return the definition of the difference's interval."""
     if measured.evaluation.deterministic:
-        return training_choice.DEFINITION
+        return intervals.OVER_CHOICE
     seeds = measured.evaluation.seeds
     return _TEST_TEXTS.format(trainings=f" and {seeds} trainings (Student's t)" if seeds > 1 else " alone")
 

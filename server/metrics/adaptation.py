@@ -19,14 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from common.errors import DataError
-from common.validate import at_least, integers
-
-DEFINITION = (
-    "Three fully connected layers over the encoder's vectors (256 and 64 hidden units, Adam, batches of 64 or a few "
-    "more), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes present in "
-    "the test texts, where one never predicted counts 0."
-)
-"""Text that defines a network's figures in reports."""
 
 _HIDDEN = (256, 64)
 _BATCH = 64
@@ -35,7 +27,7 @@ _RATE = 1e-3
 
 def coral(source: Tensor, target: Tensor) -> Tensor:
     """Return ||cov(source) - cov(target)||_F^2 / (4 d^2) for outputs (n, d) and (m, d), each with at least two rows."""
-    difference = _covariance(source) - _covariance(target)
+    difference = torch.cov(source.T) - torch.cov(target.T)
     return (difference**2).sum() / (4 * source.shape[1] ** 2)
 
 
@@ -68,8 +60,6 @@ def train_and_predict(
     Raises:
         DataError: There are fewer than two source or target texts.
     """
-    integers(1, epochs=epochs)
-    at_least(0, weight=weight)
     for what, texts in (("source texts", vectors), ("target texts", target)):
         if texts is not None and len(texts) < 2:
             raise DataError(what, expected="at least two", got=len(texts))
@@ -93,12 +83,6 @@ def train_and_predict(
     with torch.no_grad():
         predicted: NDArray[np.int64] = network(torch.from_numpy(test)).argmax(dim=1).numpy()
     return predicted
-
-
-def _covariance(outputs: Tensor) -> Tensor:
-    """Return the unbiased (d, d) covariance matrix, with the divisor n - 1 as in the paper."""
-    centred = outputs - outputs.mean(dim=0)
-    return centred.T @ centred / (len(outputs) - 1)
 
 
 def _network(dim: int, labels: int, generator: torch.Generator) -> nn.Sequential:

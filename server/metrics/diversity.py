@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from common.validate import integers
 from server.metrics.fidelity import comparable
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ DEFINITION = (
 SAMPLE = 100
 
 
-def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> float:
+def self_bleu(texts: Sequence[str], *, seed: int = 0) -> float:
     """Return the mean BLEU of each text in a sample against all others, 0 to 1; 1 if all texts are the same.
 
     Raises:
@@ -38,7 +37,7 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
     from sacrebleu.metrics.helpers import extract_all_word_ngrams
 
     # The size of the sample is fixed, because more references alone raise the figure.
-    at = np.sort(np.random.default_rng(seed).choice(len(texts), min(sample, len(texts)), replace=False))
+    at = np.sort(np.random.default_rng(seed).choice(len(texts), min(SAMPLE, len(texts)), replace=False))
     bleu = BLEU(effective_order=True)
     tokenised = (bleu.tokenizer(texts[position].rstrip()) for position in at)
     counted = [extract_all_word_ngrams(text, 1, MAX_NGRAM_ORDER) for text in tokenised]
@@ -46,7 +45,7 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
 
 
 def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str, ...]], int]]) -> list[float]:
-    """Return `bleu.sentence_score` of each text against all others, from n-grams counted once per text, not per pair.
+    """Return `bleu.sentence_score` of each text against all others, which itself would take fifty times as long.
 
     Args:
         bleu: The score's settings.
@@ -85,11 +84,11 @@ def distinct(texts: Sequence[str], n: int) -> float:
     Raises:
         DataError: No text has n words.
     """
-    integers(1, n=n)
     total, distinct_grams = 0, set[tuple[str, ...]]()
     for text in texts:
         # One object for each word: those of all texts would be most of the memory.
-        grams = _grams([sys.intern(word) for word in re.findall(r"\w+", text.lower())], n)
+        words = [sys.intern(word) for word in re.findall(r"\w+", text.lower())]
+        grams = [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
         total += len(grams)
         distinct_grams.update(grams)
     if not total:
@@ -109,7 +108,3 @@ def self_similarity(vectors: NDArray[np.floating]) -> float:
     squares = np.einsum("nd,nd->", vectors, vectors, dtype=np.float64)
     total = (vectors.sum(axis=0, dtype=np.float64) ** 2).sum() - squares
     return float(total / (len(vectors) * (len(vectors) - 1)))
-
-
-def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    return [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]

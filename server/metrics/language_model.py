@@ -6,8 +6,7 @@ memorised synthetic texts (RPSG, section 3.4, equation 3). Without a checkpoint 
 trained from scratch: its figures cannot be compared with those of a checkpoint.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -35,21 +34,27 @@ FROM_SCRATCH = Training()
 
 
 class LanguageModel:
-    """A trained model, as `train` returns it, with its tokenizer.
+    """A model, trained by `train`, with its tokenizer.
 
     Args:
         model: A causal language model from transformers, on its device.
-        tokenizer: The model's tokenizer, with a start token and an end token.
-        length: Maximum number of tokens read per text, including its start and end tokens.
-        batch: Texts per batch.
+        tokenizer: The model's tokenizer.
+        training: The settings of the training; a text is read up to their length or the model's, whichever is less.
+
+    Raises:
+        ConfigError: The tokenizer has no sign for the end of a text.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, length: int, batch: int) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self._length = length
-        self._batch = batch
-        self._start, self._end = _signs(tokenizer)
+    def __init__(self, model: Any, tokenizer: Any, training: Training) -> None:
+        self._model, self._tokenizer, self._training = model, tokenizer, training
+        positions = getattr(model.config, "max_position_embeddings", training.length)
+        self._length = min(training.length, positions, tokenizer.model_max_length)
+        ends = (tokenizer.eos_token_id, tokenizer.sep_token_id)
+        starts = (tokenizer.bos_token_id, tokenizer.cls_token_id, *ends)
+        self._end = next((sign for sign in ends if sign is not None), None)
+        self._start = next((sign for sign in starts if sign is not None), None)
+        if self._end is None:
+            raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")
 
     @classmethod
     def train(
@@ -78,24 +83,16 @@ class LanguageModel:
         if not texts:
             raise DataError("texts to train a language model on", expected="at least one", got="none")
         needs("language model of the evaluation", "torch", "transformers", extra="transformers")
-        rate, length = training.learning_rate, training.length
-        if rate is None:
-            rate = 4e-4 if training.start else 4e-3  # 4e-4 would not learn from scratch in so few steps
-        with _seeded(seed, training.device):
+        import torch
+
+        with torch.random.fork_rng([training.device] if training.device.startswith("cuda") else []):
+            torch.manual_seed(seed % 2**63)
             if training.start is None:
-                model, tokenizer = _untrained(
-                    tokens_of or texts,
-                    width=training.width,
-                    layers=training.layers,
-                    vocabulary=training.vocabulary,
-                    length=length,
-                )
+                model, tokenizer = _untrained(tokens_of or texts, training)
             else:
                 model, tokenizer = _loaded(training.start)
-                positions = getattr(model.config, "max_position_embeddings", length)
-                length = min(length, positions, tokenizer.model_max_length)
-            trained = cls(model.to(training.device), tokenizer, length=length, batch=training.batch)
-            trained._fit(texts, epochs=training.epochs, rate=rate, weight_decay=training.weight_decay, seed=seed)
+            trained = cls(model.to(training.device), tokenizer, training)
+            trained._fit(texts, seed)
         return trained
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -114,28 +111,31 @@ class LanguageModel:
         import torch
 
         ids = self._ids(texts)
-        sums = np.zeros((3, len(ids)))
+        sums, batch = np.zeros((3, len(ids))), self._training.batch
         # Batches of texts of similar length need little padding.
         by_length = sorted(range(len(ids)), key=lambda at: len(ids[at]))
         with torch.no_grad():
-            for first in range(0, len(ids), self._batch):
-                at = by_length[first : first + self._batch]
+            for first in range(0, len(ids), batch):
+                at = by_length[first : first + batch]
                 sums[:, at] = [values.sum(dim=1).cpu().numpy() for values in self._read([ids[row] for row in at])]
         return sums[0], sums[1], sums[2]
 
-    def _fit(self, texts: Sequence[str], *, epochs: int, rate: float, weight_decay: float, seed: int) -> None:
+    def _fit(self, texts: Sequence[str], seed: int) -> None:
         import torch
 
-        ids = self._ids(texts)
+        training, ids = self._training, self._ids(texts)
         order = np.random.default_rng(seed)
-        steps = epochs * -(-len(ids) // self._batch)
-        optimizer = torch.optim.AdamW(self._model.parameters(), lr=rate, weight_decay=weight_decay)
+        steps = training.epochs * -(-len(ids) // training.batch)
+        rate = training.learning_rate
+        if rate is None:
+            rate = 4e-4 if training.start else 4e-3  # 4e-4 would not learn from scratch in so few steps
+        optimizer = torch.optim.AdamW(self._model.parameters(), lr=rate, weight_decay=training.weight_decay)
         decay = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)
         self._model.train()
-        for _ in range(epochs):
+        for _ in range(training.epochs):
             positions = order.permutation(len(ids))
-            for first in range(0, len(ids), self._batch):
-                losses, counted, _ = self._read([ids[at] for at in positions[first : first + self._batch]])
+            for first in range(0, len(ids), training.batch):
+                losses, counted, _ = self._read([ids[at] for at in positions[first : first + training.batch]])
                 optimizer.zero_grad()
                 (losses.sum() / counted.sum()).backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
@@ -163,7 +163,7 @@ class LanguageModel:
         return [[self._start, *text, self._end][: self._length] for text in token_ids]
 
 
-def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int, length: int) -> tuple[Any, Any]:
+def _untrained(texts: Sequence[str], training: Training) -> tuple[Any, Any]:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -171,7 +171,7 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
+        vocab_size=training.vocabulary,
         special_tokens=[_END],
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
@@ -180,10 +180,10 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token=_END, eos_token=_END)  # type: ignore[no-untyped-call]
     config = GPT2Config(
         vocab_size=len(tokenizer),
-        n_positions=length,
-        n_embd=width,
-        n_layer=layers,
-        n_head=width // HEAD,
+        n_positions=training.length,
+        n_embd=training.width,
+        n_layer=training.layers,
+        n_head=training.width // HEAD,
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,
@@ -202,22 +202,3 @@ def _loaded(start: str | Path) -> tuple[Any, Any]:
     return checkpoints.load_checkpoint(
         start, "AutoModelForCausalLM", what="language model to start from", configure=configure
     )
-
-
-def _signs(tokenizer: Any) -> tuple[int, int]:
-    """Return the start and end tokens of a text; without a start token, the end token serves as both."""
-    end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
-    if end is None:
-        raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")
-    starts = (tokenizer.bos_token_id, tokenizer.cls_token_id, end)
-    return next(start for start in starts if start is not None), end
-
-
-@contextmanager
-def _seeded(seed: int, device: str) -> Iterator[None]:
-    """Seed torch's global generator within the block, and restore its state afterwards."""
-    import torch
-
-    with torch.random.fork_rng([device] if device.startswith("cuda") else []):
-        torch.manual_seed(seed % 2**63)
-        yield

@@ -9,6 +9,7 @@ not worth a further dependency.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,51 +30,43 @@ _REACH = 2  # words on either side that a word is judged by
 _ITERATIONS = 200
 
 
-class Tagger:
-    """A trained token classifier.
-
-    Args:
-        texts: Texts with their spans.
+def train_and_tag(train: Sequence[Marked], texts: Sequence[str]) -> list[Spans]:
+    """Train a token classifier on texts with spans, and return the spans that it finds in each of the other texts.
 
     Raises:
-        DataError: No text has a span.
+        DataError: No training text has a span.
     """
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
 
-    def __init__(self, texts: Sequence[Marked]) -> None:
-        from sklearn.feature_extraction.text import CountVectorizer
-        from sklearn.linear_model import LogisticRegression
+    tags = [tag for text in train for tag in _tags(text)]
+    if len(set(tags)) < 2:
+        raise DataError("spans", expected="some in the texts from which the token classifier learns", got="none")
+    vocabulary = CountVectorizer(analyzer=list)
+    counts = vocabulary.fit_transform(_rows([text.text for text in train]))
+    model = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
+    chances = model.predict_log_proba(vocabulary.transform(_rows(texts)))
+    tokens = [_tokens(text) for text in texts]
+    of_texts = np.split(chances, np.cumsum([len(of_text) for of_text in tokens])[:-1])
+    names = tuple(model.classes_.tolist())
+    return [_spans(words, likeliest_tags(names, rows)) for words, rows in zip(tokens, of_texts, strict=True)]
 
-        self._vocabulary = CountVectorizer(analyzer=list)
-        tags = [tag for text in texts for tag in _tags(text)]
-        if len(set(tags)) == 1 or not tags:
-            raise DataError("spans", expected="some in the texts from which the token classifier learns", got="none")
-        counts = self._vocabulary.fit_transform(_rows([text.text for text in texts]))
-        self._model = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
-        self._names = self._model.classes_.tolist()
-        self._follows = np.array(
-            [[_may_follow(after, name) for name in self._names] for after in [_OUTSIDE, *self._names]]
-        )
 
-    def predict(self, texts: Sequence[str]) -> list[Spans]:
-        """Return the spans of each text."""
-        chances = self._model.predict_log_proba(self._vocabulary.transform(_rows(texts)))
-        ends = np.cumsum([len(_tokens(text)) for text in texts])[:-1]
-        return [self._decoded(_tokens(text), rows) for text, rows in zip(texts, np.split(chances, ends), strict=True)]
-
-    def _decoded(self, tokens: Sequence[tuple[str, int, int]], chances: NDArray[np.float64]) -> Spans:
-        """Return the spans from the most probable tag sequence, given log-probabilities (tokens, tags)."""
-        if not tokens:
-            return ()
-        scores = np.where(self._follows[0], chances[0], -np.inf)
-        steps = []
-        for row in chances[1:]:
-            paths = np.where(self._follows[1:], scores[:, None], -np.inf)
-            steps.append(paths.argmax(axis=0))
-            scores = paths.max(axis=0) + row
-        path = [int(scores.argmax())]
-        for step in reversed(steps):
-            path += [int(step[path[-1]])]
-        return _spans(tokens, [self._names[at] for at in reversed(path)])
+def likeliest_tags(names: tuple[str, ...], chances: NDArray[np.float64]) -> list[str]:
+    """Return the most probable valid sequence of tags, given the log-probabilities of these tags, (tokens, tags)."""
+    if not len(chances):
+        return []
+    begins, follows = _valid_steps(names)
+    scores = np.where(begins, chances[0], -np.inf)
+    steps = []
+    for row in chances[1:]:
+        paths = np.where(follows, scores[:, None], -np.inf)
+        steps.append(paths.argmax(axis=0))
+        scores = paths.max(axis=0) + row
+    path = [int(scores.argmax())]
+    for step in reversed(steps):
+        path.append(int(step[path[-1]]))
+    return [names[at] for at in reversed(path)]
 
 
 def matches(tagged: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64]:
@@ -127,9 +120,12 @@ def _spans(tokens: Sequence[tuple[str, int, int]], tags: Sequence[str]) -> Spans
     return tuple(spans)
 
 
-def _may_follow(before: str, tag: str) -> bool:
-    place, _, kind = tag.partition("-")
-    return place != "I" or before in (f"B-{kind}", f"I-{kind}")
+@cache
+def _valid_steps(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return whether each tag may begin a text, (tags,), and which tag may follow which, (before, after)."""
+    begins = np.array([not name.startswith("I-") for name in names])
+    same = np.array([[before[1:] == name[1:] for name in names] for before in names])
+    return begins, begins | same
 
 
 def _rows(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -17,9 +17,8 @@ from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.questions import QUESTIONS
 from common.validate import positive
-from server.documents.arrays import pack_floats, unpack_floats
 from server.documents.census import CensusNumbers, QuestionnaireNumbers, Released
-from server.documents.codec import FieldError
+from server.documents.codec import FieldError, pack_floats, unpack_floats
 from server.documents.files import Document, LaterFormatError
 from server.documents.privacy import Earlier, Origin, Privacy
 from server.operators.census import Census, Subspace

@@ -18,8 +18,7 @@ from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
-from server.documents.run import TEXTS, RunSummary
-from server.documents.weaknesses import InputWeaknesses, Weakness
+from server.documents.run import TEXTS, InputWeaknesses, RunSummary, Weakness
 from server.domain import Candidate, number_from_one
 from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement

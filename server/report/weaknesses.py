@@ -34,8 +34,7 @@ from common.phrases import series
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.documents.run import RunSummary
-from server.documents.weaknesses import InputWeaknesses, Weakness
+from server.documents.run import InputWeaknesses, RunSummary, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.messages import fill_in

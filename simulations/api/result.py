@@ -12,7 +12,7 @@ import pandas as pd
 from common.domain import is_one_population
 from common.errors import CheckpointError
 from common.system.files import text_of
-from server.documents.classifier import TrainedClassifier
+from server.documents.census import TrainedClassifier
 from server.documents.codec import strict, with_infinities
 from server.documents.files import split
 from server.documents.metrics import Metrics

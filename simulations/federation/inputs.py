@@ -17,7 +17,7 @@ from common.domain import Record, is_one_population
 from common.errors import CheckpointError, ConfigError
 from common.labelled_files import duplicates
 from common.system.files import SECRET, write_atomic
-from server.documents.weaknesses import InputWeaknesses, Weakness
+from server.documents.run import InputWeaknesses, Weakness
 from server.planning.make_plan import check_delta, large_delta
 from server.prepare.build import build
 from server.report.quality import ACCURACY, MICRO_F1

@@ -15,7 +15,7 @@ from server.evaluation import subgroups
 from server.evaluation.figures import (
     Measured,
     classification,
-    fidelity,
+    fidelity_group,
     language_modelling,
     missing,
     predicted_by,
@@ -137,7 +137,7 @@ def _fidelity_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_private(measured: MeasuredWithRecords) -> Group:
-    return fidelity(measured, measured.private, lambda: measured.private_vectors)
+    return fidelity_group(measured, measured.private, lambda: measured.private_vectors)
 
 
 def _membership(measured: MeasuredWithRecords) -> Group:

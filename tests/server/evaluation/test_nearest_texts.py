@@ -55,17 +55,8 @@ def test_many_texts_take_little_memory():
     assert peak < 10e6  # all similarities are 24 MB
 
 
-def test_each_held_out_text_votes_for_its_nearest_one_and_no_votes_are_not_listed():
-    texts = [Candidate(text=text, label="a", model="m", round=0) for text in ("far", "near", "between", "")]
-    vectors = {"far": (10.0, 0.0), "near": (0.0, 0.5), "between": (1.0, 1.0), "": (0.0, 0.0)}
-    vectors |= {"one": (0.0, 1.0), "two": (0.1, 3.0), "three": (1.0, 0.9)}
-    test = [Record(text, "a") for text in ("one", "two", "three")]
-
-    def embed(wanted):
-        return np.array([vectors[text] for text in wanted], dtype=np.float32)
-
-    measured = Measured(**measured_parts(candidates=texts, test=test, embed=embed))
+def test_texts_with_most_votes_come_first_and_nothing_is_listed_without_votes_or_of_sections():
+    measured = measured_of([(10, 0), (0, 0.5), (1, 1), (0, 0)], [(0, 1), (0.1, 3), (1, 0.9)])
     assert nearest_texts(measured) == {NAME: [[1, 2], [2, 1]]}
-    assert nearest_texts(replace(measured, test=[])) == {}
-    assert nearest_texts(replace(measured, candidates=[])) == {}
-    assert nearest_texts(replace(measured, released=["one text of four sections"])) == {}
+    for nothing in ({"test": []}, {"candidates": []}, {"released": ["one text of four sections"]}):
+        assert nearest_texts(replace(measured, **nothing)) == {}

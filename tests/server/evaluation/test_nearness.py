@@ -28,72 +28,52 @@ def measured(candidates, test=tuple(HELD_OUT), **changes):
     return Measured(**measured_parts(candidates=candidates, test=list(test), **changes))
 
 
-def read(candidates, zero_shot, **changes):
-    groups = nearness(measured(candidates, **changes), zero_shot)
-    metrics = Metrics(content=json.loads(json.dumps(strict(groups))))
-    assert {group.title for group in metrics.groups} == {"nearness"}
-    return read_quality(metrics)
+def read(candidates, zero_shot, test=tuple(HELD_OUT)):
+    groups = nearness(measured(candidates, test), zero_shot)
+    return read_quality(Metrics(content=json.loads(json.dumps(strict(groups)))))
 
 
-def test_nearer_texts_are_a_clear_gain_and_farther_ones_a_loss():
-    better, worse = read(NEAR, FAR), read(FAR, NEAR)
+def test_nearer_texts_are_a_clear_gain_farther_ones_a_loss_and_the_same_ones_neither():
+    better, worse, same = read(NEAR, FAR), read(FAR, NEAR), read(NEAR, NEAR)
     assert better.trained_on == worse.trained_on == 25  # the fewest of all three, half of the held-out texts included
-    assert better.synthetic < better.zero_shot
     assert better.gain.value == pytest.approx(better.zero_shot - better.synthetic)
-    assert better.gain.clear
-    assert worse.gain.loss
+    assert (better.gain.clear, worse.gain.loss) == (True, True)
     assert better.real < better.zero_shot
-    low, high = better.interval
-    assert low < better.synthetic < high
+    assert better.interval[0] < better.synthetic < better.interval[1]
+    assert (same.gain.value, same.gain.clear, same.gain.loss) == (0, False, False)
 
 
-def test_the_same_texts_are_no_gain():
-    gain = read(NEAR, NEAR).gain
-    assert gain.value == 0
-    assert not gain.clear
-    assert not gain.loss
-
-
-def test_without_zero_shot_texts_there_is_no_gain():
-    near = read(NEAR, [])
-    assert near.zero_shot is None
-    assert near.gain is None
-    assert near.real is not None
+def test_distances_without_zero_shot_texts_or_of_few_texts_have_no_gain():
+    near, few = read(NEAR, []), read(NEAR[:6], FAR)
+    assert near.zero_shot is near.gain is few.interval is few.gain is None
+    assert None not in (near.real, few.synthetic)
 
 
 @pytest.mark.parametrize("held_out", [HELD_OUT[:1], HELD_OUT[:3]])
-def test_too_few_held_out_texts_are_a_reason(held_out):
+def test_distance_from_too_few_held_out_texts_is_a_reason(held_out):
     (group,) = nearness(measured(NEAR, held_out), FAR).values()
     assert group["fid"].value is None
-    assert "FID" in group["fid"].reason
-    assert read_quality(Metrics(content={"nearness": group})).synthetic is None
+    assert group["fid"].reason
+    assert read(NEAR, FAR, held_out).synthetic is None
 
 
-def test_few_texts_have_no_interval():
-    near = read(NEAR[:6], FAR)
-    assert near.synthetic is not None
-    assert near.interval is near.gain is None
-
-
-def test_with_labels_or_without_texts_nothing_is_measured():
+def test_texts_with_labels_or_no_texts_have_no_distance():
     assert nearness(Measured(**measured_parts()), FAR) == {}
     assert nearness(measured([]), FAR) == nearness(measured(NEAR, []), FAR) == {}
 
 
-def test_what_needs_labels_has_its_reason_and_the_rest_is_measured():
+def test_figures_that_need_labels_have_their_reason_and_the_rest_is_measured():
     settings = {"metrics": ("utility", "utility_encoder", "fidelity", "diversity")}
     groups = text_groups(measured(NEAR, settings=settings))
-    for name in ("utility", "utility_encoder"):
-        assert groups[name] == Figure(reason=WITHOUT_LABELS)
-    assert all(np.isfinite(groups["fidelity"][name].value) for name in ("fid", "mauve", "precision", "recall"))
-    assert groups["fidelity"]["length_distance"].value >= 0
+    assert groups["utility"] == groups["utility_encoder"] == Figure(reason=WITHOUT_LABELS)
+    assert all(np.isfinite(groups["fidelity"][name].value) for name in ("fid", "mauve", "precision", "length_distance"))
     assert groups["diversity"]["distinct_1"].value > 0
     assert compare_with_zero_shot(measured(NEAR), FAR) == {}
     parts = measured_parts()
     assert small_model(NEAR, HELD_OUT, parts["evaluation"], parts["encoder"]) == {"test_records": len(HELD_OUT)}
 
 
-def test_the_texts_drawn_follow_the_experiment_seed():
+def test_texts_drawn_follow_the_experiment_seed():
     first, again, other = (
         nearness(replace(measured(NEAR), experiment_seed=seed), FAR)["nearness"]["fid"].value for seed in (1, 1, 2)
     )

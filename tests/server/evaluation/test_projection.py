@@ -6,15 +6,11 @@ import pytest
 from server.documents.maps import TextMap
 from server.evaluation.projection import evenly, place_on_map, synthetic_map
 
-
-@pytest.fixture
-def vectors():
-    generator = np.random.default_rng(0)
-    return (generator.normal(size=(60, 5)) * [5, 3, 1, 0.5, 0.1]).astype(np.float32)
+VECTORS = (np.random.default_rng(0).normal(size=(60, 5)) * [5, 3, 1, 0.5, 0.1]).astype(np.float32)
 
 
-def test_the_axes_are_those_of_a_singular_value_decomposition(vectors):
-    made, centred = synthetic_map(vectors), vectors - vectors.mean(axis=0)
+def test_axes_are_those_of_a_singular_value_decomposition():
+    made, centred = synthetic_map(VECTORS), VECTORS - VECTORS.mean(axis=0)
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     assert np.allclose(np.abs(made.axes), np.abs(axes[:2]), atol=1e-4)
     assert made.explained == pytest.approx(sizes[:2] ** 2 / (sizes**2).sum(), abs=1e-4)
@@ -22,23 +18,20 @@ def test_the_axes_are_those_of_a_singular_value_decomposition(vectors):
     assert (np.array(made.axes)[np.arange(2), np.abs(made.axes).argmax(1)] > 0).all()
 
 
-def test_other_texts_are_laid_on_the_axes_that_a_file_keeps(vectors):
-    made = TextMap.from_json(json.loads(json.dumps(synthetic_map(vectors).to_json())))
-    assert np.allclose(place_on_map(made, vectors), made.points, atol=1e-3)
-    assert len(made.points) == 60
+def test_other_texts_are_laid_on_the_axes_that_a_file_keeps():
+    made = TextMap.from_json(json.loads(json.dumps(synthetic_map(VECTORS).to_json())))
+    assert np.allclose(place_on_map(made, VECTORS), made.points, atol=1e-3)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2])
-def test_few_texts_span_no_plane(vectors, rows):
-    assert synthetic_map(vectors[:rows]).to_json() == {"points": []}
+@pytest.mark.parametrize(
+    "vectors",
+    [VECTORS[:0], VECTORS[:2], np.tile(VECTORS[:1], (9, 1)), np.arange(9, dtype=np.float32)[:, None] * VECTORS[:1]],
+    ids=["none", "two", "equal", "line"],
+)
+def test_vectors_that_span_no_plane_have_no_map(vectors):
+    assert synthetic_map(vectors) == TextMap()
 
 
-def test_equal_texts_and_texts_on_a_line_span_no_plane(vectors):
-    assert synthetic_map(np.tile(vectors[:1], (9, 1))) == TextMap()
-    assert synthetic_map(np.arange(9, dtype=np.float32)[:, None] * vectors[:1]) == TextMap()
-
-
-def test_evenly():
-    assert evenly(range(10), 4) == [0, 2, 5, 7]
-    assert evenly(range(3), 4) == [0, 1, 2]
-    assert evenly([], 4) == []
+@pytest.mark.parametrize(("items", "taken"), [(range(10), [0, 2, 5, 7]), (range(3), [0, 1, 2]), ([], [])])
+def test_evenly_takes_at_most_so_many_in_order(items, taken):
+    assert evenly(items, 4) == taken

@@ -11,31 +11,29 @@ from tests.support.direct_federation import Encoder
 LABELS = ("flu", "cold")
 
 
-def probabilities(texts):
-    return np.array([[0.25, 0.75] if "sneeze" in text else [0.9, 0.1] for text in texts])
+def transfer(public, most=10, seed=0):
+    def probabilities(texts):
+        return np.array([[0.25, 0.75] if "sneeze" in text else [0.9, 0.1] for text in texts])
+
+    return transfer_set(public, probabilities, LABELS, most=most, experiment_seed=seed)
 
 
 def test_public_texts_get_their_probabilities_each_once():
-    public = ["sneeze", "fever", "sneeze", "chill"]
-    texts = transfer_set(public, probabilities, LABELS, most=10, experiment_seed=0)
-    assert [(text.text, text.label, text.model) for text in texts] == [
-        ("sneeze", "cold", "public"),
-        ("fever", "flu", "public"),
-        ("chill", "flu", "public"),
-    ]
+    texts = transfer(["sneeze", "fever", "sneeze", "chill"])
+    expected = [("sneeze", "cold", "public"), ("fever", "flu", "public"), ("chill", "flu", "public")]
+    assert [(text.text, text.label, text.model) for text in texts] == expected
     assert texts[0].probabilities == {"flu": 0.25, "cold": 0.75}
 
 
-def test_of_many_public_texts_a_part_is_drawn_by_the_experiment_seed():
+def test_public_texts_that_are_many_are_drawn_by_the_experiment_seed():
     public = [f"text {number}" for number in range(50)]
-    drawn = [transfer_set(public, probabilities, LABELS, most=5, experiment_seed=seed) for seed in (0, 0, 1)]
+    drawn = [transfer(public, 5, seed) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert [len(texts) for texts in drawn] == [5, 5, 5]
-    assert transfer_set(public, probabilities, LABELS, most=0, experiment_seed=0) == []
-    assert transfer_set([], probabilities, LABELS, most=5, experiment_seed=0) == []
+    assert transfer(public, 0) == transfer([]) == []
 
 
-def test_the_classifier_and_the_public_texts_are_measured():
+def test_classifier_and_public_texts_are_measured():
     encoder = Encoder()
     test = [Record(f"sneeze {number}", "cold") for number in range(4)] + [Record("fever", "flu")]
     right = LinearClassifier(
@@ -43,8 +41,7 @@ def test_the_classifier_and_the_public_texts_are_measured():
     )
     candidates = [Candidate(text=f"{label} text", label=label, model="m", round=1) for label in LABELS]
     measured = Measured(candidates=candidates, test=test, evaluation=Evaluation(), encoder=encoder)
-    transfer = transfer_set(["sneeze", "fever"], probabilities, LABELS, most=2, experiment_seed=0)
-    groups = measured_with(measured, right, transfer)
+    groups = measured_with(measured, right, transfer(["sneeze", "fever"]))
     assert groups["released_classifier"]["accuracy"].value == 0.8
     assert groups["utility_with_transfer"]["trained_on"] == 4
     assert measured_with(measured, None, []) == {}

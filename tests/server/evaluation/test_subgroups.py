@@ -5,7 +5,7 @@ from server.evaluation import subgroups
 from server.metrics.intervals import share_interval
 
 
-def test_the_worst_group_is_named_with_an_interval_that_holds_for_all():
+def test_worst_group_is_named_with_an_interval_that_holds_for_all():
     hits = np.array([1.0] * 18 + [0.0] * 2 + [1.0] * 5 + [0.0] * 5 + [0.0] * 9)
     labels = ["good"] * 20 + ["bad"] * 10 + ["rare"] * 9
     figure = subgroups.worst(hits, {"label": labels})["worst_label"]
@@ -14,7 +14,7 @@ def test_the_worst_group_is_named_with_an_interval_that_holds_for_all():
     assert all(fact in figure.definition for fact in ("bad: ", "of 2", "10 rows"))
 
 
-def test_the_highest_may_be_the_worst_and_small_groups_have_no_figure():
+def test_worst_group_may_be_the_highest_and_small_groups_have_no_figure():
     leaked = np.array([0.0] * 10 + [1.0] * 10)
     of = {"hospital": ["a"] * 10 + ["b"] * 10, "label": [str(number) for number in range(20)]}
     figures = subgroups.worst(leaked, of, highest=True)
@@ -29,7 +29,7 @@ def test_lengths_are_thirds_and_texts_of_one_length_are_one_group():
     assert len(set(subgroups.lengths(["two words"] * 4))) == 1
 
 
-def test_the_interval_of_the_worst_of_equal_groups_misses_in_a_twentieth_at_most():
+def test_interval_of_the_worst_of_equal_groups_misses_in_a_twentieth_at_most():
     rng = np.random.default_rng(3)
     labels = np.repeat([*"abcdefghij"], 40)
     lowest, misses = [], 0

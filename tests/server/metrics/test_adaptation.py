@@ -4,24 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from common.errors import ConfigError, DataError
+from common.errors import DataError
 from server.metrics.adaptation import coral, train_and_predict
 
 
-def test_the_loss_is_the_squared_distance_of_covariances():
+def test_coral_is_the_squared_distance_of_covariances_with_its_gradient():
     rng = np.random.default_rng(0)
     source, target = rng.normal(size=(50, 4)), 3 + 2 * rng.normal(size=(30, 4))
     difference = np.cov(source, rowvar=False) - np.cov(target, rowvar=False)
-    expected = (difference**2).sum() / (4 * 4**2)
-    got = coral(torch.from_numpy(source), torch.from_numpy(target))
-    assert float(got) == pytest.approx(expected, rel=1e-12)
+    found = coral(torch.from_numpy(source), torch.from_numpy(target))
+    assert float(found) == pytest.approx((difference**2).sum() / (4 * 4**2), rel=1e-12)
     assert float(coral(torch.from_numpy(source), torch.from_numpy(source[::-1].copy() + 5))) < 1e-24
-
-
-def test_its_gradient_is_that_of_the_loss():
-    rng = np.random.default_rng(1)
-    source, target = (torch.from_numpy(rng.normal(size=(6, 3))).requires_grad_() for _ in range(2))
-    assert torch.autograd.gradcheck(coral, (source, target))
+    parts = (torch.from_numpy(vectors[:6, :3].copy()).requires_grad_() for vectors in (source, target))
+    assert torch.autograd.gradcheck(coral, tuple(parts))
 
 
 def domains(seed=2, count=400, dim=8):
@@ -36,16 +31,17 @@ def domains(seed=2, count=400, dim=8):
     return vectors[0], labels[0], vectors[1], labels[1]
 
 
-def test_a_target_without_labels_changes_what_is_learned_and_no_weight_leaves_it():
+def test_target_without_labels_changes_what_is_learned_and_no_weight_leaves_it():
     source, labels, target, wanted = domains()
     test, half = target[200:], target[:200]
     plain = train_and_predict(source, labels, test, epochs=20)
     assert np.array_equal(plain, train_and_predict(source, labels, test, epochs=20))
-    adapted = train_and_predict(source, labels, test, target=half, weight=10.0, epochs=20)
-    before, after = ((predicted == wanted[200:]).mean() for predicted in (plain, adapted))
+    adapted, unpulled = (
+        train_and_predict(source, labels, test, target=half, weight=weight, epochs=20) for weight in (10.0, 0.0)
+    )
+    before, after, without = ((predicted == wanted[200:]).mean() for predicted in (plain, adapted, unpulled))
     assert after > before + 0.1
-    unpulled = train_and_predict(source, labels, test, target=half, weight=0.0, epochs=20)
-    assert abs((unpulled == wanted[200:]).mean() - before) < 0.1
+    assert abs(without - before) < 0.1
 
 
 def test_texts_of_no_weight_teach_nothing():
@@ -57,11 +53,7 @@ def test_texts_of_no_weight_teach_nothing():
 
 def test_too_few_texts_are_refused():
     source, labels, target, _ = domains()
-    with pytest.raises(DataError, match="source texts"):
+    with pytest.raises(DataError):
         train_and_predict(source[:1], labels[:1], target)
-    with pytest.raises(DataError, match="target texts"):
+    with pytest.raises(DataError):
         train_and_predict(source, labels, target, target=target[:1])
-    with pytest.raises(ConfigError, match="epochs"):
-        train_and_predict(source, labels, target, epochs=0)
-    with pytest.raises(ConfigError, match="weight"):
-        train_and_predict(source, labels, target, weight=-1.0)

@@ -5,25 +5,23 @@ from common.errors import DataError
 from server.metrics.dynamics import cross_model_dynamics, self_boosted_weights
 
 
-def world(seed=0, per_label=40, models=2):
+def world(per_label=40, models=2):
     """Two labels, apart along the first axis; every model's texts alike."""
-    rng = np.random.default_rng(seed)
     labels = np.tile([0, 1], per_label * models // 2)
-    vectors = rng.normal(scale=0.3, size=(per_label * models, 8))
+    vectors = np.random.default_rng(0).normal(scale=0.3, size=(per_label * models, 8))
     vectors[:, 0] += np.where(labels == 0, 1.0, -1.0)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors.astype(np.float32), labels.astype(np.int32), np.repeat(np.arange(models), per_label)
 
 
-def test_texts_that_all_models_teach_alike_are_sure_and_vary_little():
-    vectors, labels, models = world()
-    learned = cross_model_dynamics(vectors, labels, models, epochs=6)
+def test_dynamics_of_texts_that_all_models_teach_alike_are_sure_and_vary_little():
+    learned = cross_model_dynamics(*world(), epochs=6)
     assert learned.confidence.shape == learned.variability.shape == (80,)
     assert learned.confidence.mean() > 0.8
     assert learned.variability.mean() < 0.1
 
 
-def test_a_text_that_two_models_contradict_each_other_about_varies_most():
+def test_dynamics_of_texts_that_two_models_contradict_each_other_about_vary_most():
     vectors, labels, models = world()
     # Both write texts in a corner of their own, and label them differently.
     corner = np.zeros((20, 8), np.float32)
@@ -35,55 +33,33 @@ def test_a_text_that_two_models_contradict_each_other_about_varies_most():
     assert learned.variability[80:].min() > learned.variability[:80].max()
 
 
-def test_a_wrong_label_is_a_text_of_low_confidence():
+def test_wrong_label_has_low_confidence_and_loses_weight():
     vectors, labels, models = world()
     labels[5] = 1 - labels[5]
-    learned = cross_model_dynamics(vectors, labels, models, epochs=6)
-    assert learned.confidence.argmin() == 5
-
-
-def test_one_model_has_nobody_to_differ_from():
-    vectors, labels, models = world(models=1)
-    learned = cross_model_dynamics(vectors, labels, models, epochs=3)
-    assert not learned.variability.any()
-    assert learned.confidence.std() > 0
-
-
-def test_a_model_that_wrote_one_label_alone_takes_part():
-    vectors, labels, models = world()
-    keep = (models == 0) | (labels == 1)
-    learned = cross_model_dynamics(vectors[keep], labels[keep], models[keep], epochs=3)
-    assert np.isfinite(learned.confidence).all()
-    assert (learned.variability > 0).any()
-
-
-def test_repeated_it_gives_the_same():
-    vectors, labels, models = world()
-    one, other = (cross_model_dynamics(vectors, labels, models, epochs=3) for _ in range(2))
-    assert np.array_equal(one.confidence, other.confidence)
-    assert np.array_equal(one.variability, other.variability)
-    weights = [self_boosted_weights(vectors, labels, rounds=2, epochs=3) for _ in range(2)]
-    assert np.array_equal(*weights)
-
-
-def test_no_text_and_arrays_that_do_not_fit_are_refused():
-    vectors, labels, models = world()
-    for wrong in ((vectors[:0], labels[:0], models[:0]), (vectors, labels[1:], models), (vectors, labels, models[1:])):
-        with pytest.raises(DataError, match="texts"):
-            cross_model_dynamics(*wrong, epochs=3)
-
-
-def test_what_cannot_be_learned_loses_weight_and_what_is_nearly_learned_gains():
-    vectors, labels, _ = world()
-    labels[5] = 1 - labels[5]
+    assert cross_model_dynamics(vectors, labels, models, epochs=6).confidence.argmin() == 5
     weights = self_boosted_weights(vectors, labels, rounds=3, epochs=6)
     assert weights.mean() == pytest.approx(1)
     assert weights.argmin() == 5
     assert 0 < weights[5] < 0.2
     # Of two texts that are labelled right the one nearer to the other label counts more.
     right = np.delete(np.arange(80), 5)
-    margins = np.abs(vectors[right, 0])
-    assert np.corrcoef(margins, weights[right])[0, 1] < -0.5
+    assert np.corrcoef(np.abs(vectors[right, 0]), weights[right])[0, 1] < -0.5
+
+
+def test_dynamics_of_one_model_do_not_vary():
+    learned = cross_model_dynamics(*world(models=1), epochs=3)
+    assert not learned.variability.any()
+    assert learned.confidence.std() > 0
+
+
+def test_dynamics_of_a_model_that_wrote_one_label_alone_are_finite_and_repeat_themselves():
+    vectors, labels, models = world()
+    keep = (models == 0) | (labels == 1)
+    one, other = (cross_model_dynamics(vectors[keep], labels[keep], models[keep], epochs=3) for _ in range(2))
+    assert np.isfinite(one.confidence).all()
+    assert (one.variability > 0).any()
+    assert np.array_equal(one.confidence, other.confidence)
+    assert np.array_equal(*(self_boosted_weights(vectors, labels, rounds=2, epochs=3) for _ in range(2)))
 
 
 def test_no_adjustment_and_one_label_leave_weights_equal():
@@ -91,3 +67,10 @@ def test_no_adjustment_and_one_label_leave_weights_equal():
     assert (self_boosted_weights(vectors, labels, rounds=0, epochs=3) == 1).all()
     assert (self_boosted_weights(vectors, 0 * labels, rounds=3, epochs=3) == 1).all()
     assert (cross_model_dynamics(vectors, 0 * labels, models, epochs=3).confidence == 1).all()
+
+
+def test_no_text_and_arrays_that_do_not_fit_are_refused():
+    vectors, labels, models = world()
+    for wrong in ((vectors[:0], labels[:0], models[:0]), (vectors, labels[1:], models), (vectors, labels, models[1:])):
+        with pytest.raises(DataError):
+            cross_model_dynamics(*wrong, epochs=3)

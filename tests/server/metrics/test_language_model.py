@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer, GPT2Config, GPT2LMHeadModel
 
 from common.errors import ConfigError, DataError
 from server.metrics.language_model import LanguageModel
@@ -7,32 +9,25 @@ from server.settings.evaluation import Training
 from tests.support.lanes import slow
 
 TEXTS = ["the card was lost abroad", "the patient has a cough and a fever", "a lost card", "fever, with a dry cough"]
+SMALL = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300}
 
 
 @pytest.fixture(scope="module")
 def model():
-    return LanguageModel.train(TEXTS * 8, Training(width=16, layers=1, vocabulary=300, learning_rate=1e-2))
+    return LanguageModel.train(TEXTS * 8, Training(**SMALL | {"epochs": 5}, learning_rate=1e-2))
 
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory):
     """A folder each: GPT-2 and BERT of random weights with a tokenizer, and GPT-2 without."""
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer, GPT2Config, GPT2LMHeadModel
-
     folder = tmp_path_factory.mktemp("checkpoints")
-    trained = LanguageModel.train(TEXTS, Training(epochs=1, width=16, layers=1, vocabulary=300))
+    trained = LanguageModel.train(TEXTS, Training(**SMALL))
     trained._model.save_pretrained(folder / "gpt2")
     trained._tokenizer.save_pretrained(folder / "gpt2")
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(" ".join(TEXTS).replace(",", " ,").split()))]
     BertTokenizer(vocab={word: at for at, word in enumerate(words)}).save_pretrained(folder / "bert")
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=32,
-        max_position_embeddings=24,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 32}
+    config = BertConfig(vocab_size=len(words), max_position_embeddings=24, **sizes)
     BertForMaskedLM(config).save_pretrained(folder / "bert")
     signs = {"bos_token_id": 0, "eos_token_id": 0}
     GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=16, n_layer=1, n_head=1, **signs)).save_pretrained(folder / "bare")
@@ -42,8 +37,6 @@ def checkpoints(tmp_path_factory):
 
 def by_hand(model, text):
     """(tokens, vocabulary) log probabilities and the tokens themselves, one text at a time without padding."""
-    import torch
-
     ids = [0, *model._tokenizer(text)["input_ids"], 0]  # sign 0 starts and ends
     with torch.no_grad():
         logits = model._model(torch.tensor([ids])).logits[0, :-1].double()
@@ -51,40 +44,28 @@ def by_hand(model, text):
 
 
 def perplexity(model, texts):
-    """The exponential of the mean negative log likelihood over all tokens."""
     losses, tokens, _ = model.totals(texts)
     return np.exp(losses.sum() / tokens.sum())
 
 
-def accuracy(model, texts):
-    """The fraction of tokens that are the model's first guess."""
-    _, tokens, right = model.totals(texts)
-    return right.sum() / tokens.sum()
-
-
-def test_figures_are_those_of_each_text_alone_whatever_stands_beside_it(model):
+def test_totals_are_those_of_each_text_alone_whatever_stands_beside_it(model):
     alone = [by_hand(model, text) for text in TEXTS]
     losses = [-beliefs[np.arange(len(ids)), ids] for beliefs, ids in alone]
-    right = [beliefs.argmax(axis=1) == ids for beliefs, ids in alone]
-    assert len({len(token_losses) for token_losses in losses}) > 1  # so there is padding
-    assert model.nll(TEXTS) == pytest.approx([token_losses.mean() for token_losses in losses], rel=1e-5)
-    assert model.nll(TEXTS).dtype == np.float64
-    assert perplexity(model, TEXTS) == pytest.approx(np.exp(np.concatenate(losses).mean()), rel=1e-5)
-    assert accuracy(model, TEXTS) == pytest.approx(np.concatenate(right).mean())
+    right = [(beliefs.argmax(axis=1) == ids).sum() for beliefs, ids in alone]
+    assert len({len(of_text) for of_text in losses}) > 1  # so there is padding
+    assert model.nll(TEXTS) == pytest.approx([of_text.mean() for of_text in losses], rel=1e-5)
+    found = [[of_text.sum() for of_text in losses], [len(of_text) for of_text in losses], right]
+    assert np.array(model.totals(TEXTS)) == pytest.approx(np.array(found), rel=1e-5)
 
 
-def test_it_learns_its_texts_and_not_others(model):
+def test_training_learns_its_texts_and_not_others(model):
     assert perplexity(model, TEXTS) < perplexity(model, [text[::-1] for text in TEXTS]) / 2
-    assert accuracy(model, TEXTS) > 0.3
     assert (model.nll(["naïve 咳嗽 ☃", ""]) > 0).all()  # nothing is unknown to bytes, and an empty text still ends
 
 
-def test_same_arguments_same_model_and_the_global_generator_is_left_alone():
-    import torch
-
+def test_training_with_the_same_arguments_repeats_itself_and_leaves_the_global_generator_alone():
     def figures(**seed):
-        training = Training(epochs=1, width=16, layers=1, vocabulary=300, batch=2)
-        return LanguageModel.train(TEXTS, training, **seed).nll(TEXTS).tolist()
+        return LanguageModel.train(TEXTS, Training(**SMALL, batch=2), **seed).nll(TEXTS).tolist()
 
     torch.manual_seed(1)
     before = torch.get_rng_state()
@@ -96,33 +77,32 @@ def test_same_arguments_same_model_and_the_global_generator_is_left_alone():
 
 
 def test_long_texts_are_cut():
-    model = LanguageModel.train(TEXTS, Training(epochs=1, width=16, layers=1, vocabulary=300, length=6))
+    model = LanguageModel.train(TEXTS, Training(**SMALL, length=6))
     assert model.nll(["abcdefgh"]) == model.nll(["abcdefghij"])
 
 
 @pytest.mark.parametrize("kind", ["gpt2", slow("bert")])
-def test_a_checkpoint_is_gone_on_from(checkpoints, kind):
-    model = LanguageModel.train(TEXTS * 16, Training(start=checkpoints / kind, learning_rate=2e-2, epochs=15))
+def test_training_goes_on_from_a_checkpoint(checkpoints, kind):
+    starts = (checkpoints / kind, str(checkpoints / kind))
+    model, again = (
+        LanguageModel.train(TEXTS * 16, Training(start=start, learning_rate=2e-2, epochs=15)) for start in starts
+    )
     assert perplexity(model, TEXTS) < 4
-    again = LanguageModel.train(TEXTS * 16, Training(start=str(checkpoints / kind), learning_rate=2e-2, epochs=15))
     assert again.nll(TEXTS).tolist() == model.nll(TEXTS).tolist()  # BERT's dropout is seeded
     assert len(model.nll(["cough " * 500])) == 1  # cut to the positions that there are
 
 
-def test_a_berts_token_does_not_see_what_comes_after_it(checkpoints):
-    import torch
-
+def test_tokens_of_a_bert_do_not_see_what_comes_after_them(checkpoints):
     model = LanguageModel.train(TEXTS, Training(start=checkpoints / "bert", epochs=1))
-    ids = torch.tensor([[2, 6, 7, 8], [2, 6, 9, 10]])
     with torch.no_grad():
-        one, other = model._model(ids).logits
+        one, other = model._model(torch.tensor([[2, 6, 7, 8], [2, 6, 9, 10]])).logits
     assert torch.equal(one[:2], other[:2])
     assert not torch.equal(one[2], other[2])
 
 
 @pytest.mark.parametrize("start", ["empty", "nowhere", "bare"])
-def test_what_is_no_model_with_a_tokenizer_is_refused(checkpoints, start):
-    with pytest.raises(ConfigError, match=r"language model|tokenizer"):
+def test_checkpoint_that_is_no_model_with_a_tokenizer_is_refused(checkpoints, start):
+    with pytest.raises(ConfigError):
         LanguageModel.train(TEXTS, Training(start=checkpoints / start))
 
 
@@ -133,8 +113,6 @@ def test_numbers_out_of_range_are_refused(wrong):
 
 
 def test_no_texts_are_refused(model):
-    with pytest.raises(DataError, match="train"):
-        LanguageModel.train([])
-    for ask in (model.nll, model.totals):
-        with pytest.raises(DataError, match="at least one"):
+    for ask in (LanguageModel.train, model.nll, model.totals):
+        with pytest.raises(DataError):
             ask([])
