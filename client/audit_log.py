@@ -40,11 +40,7 @@ class AuditLog:
         self.path = folder / "audit.jsonl"
 
     def ready(self) -> None:
-        """Raise a RefusalError if the log has no room for a request; called before any work on the request.
-
-        Raises:
-            RefusalError: The log is full; the reason is FULL.
-        """
+        """Raise a RefusalError with the reason FULL if the log is full; called before any work on a request."""
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
@@ -71,7 +67,7 @@ class AuditLog:
     def note_decision(
         self, *, run: str, plan_digest: str, by: str, before: str, after: str, reason: str = "", when: str = ""
     ) -> None:
-        """Append the line of a decision to the log and flush it to disk.
+        """Append the line of a decision to the log and flush it to disk; errors are those of `note`.
 
         Args:
             run: ID of the run.
@@ -80,11 +76,7 @@ class AuditLog:
             before: The decision so far: "awaiting", "approved" or "refused".
             after: The decision now.
             reason: The person's reason; it never leaves the hospital.
-            when: Time of the decision, ISO 8601 in UTC; by default now.
-
-        Raises:
-            RefusalError: The log is full.
-            OSError: The log cannot be written; no part of the line was written.
+            when: Time of the decision, ISO 8601 in UTC.
         """
         self.ready()
         about = {"when": when or now(), "run": run, "plan": plan_digest}

@@ -33,11 +33,7 @@ _DO = "Restore what is missing; if it is lost, caucus-party ledger accept charge
 
 
 class NotedHead:
-    """The file outside the ledger that notes the head of one ledger.
-
-    Args:
-        path: Path of that file.
-    """
+    """The file with this path, outside the ledger, that notes the head of one ledger."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

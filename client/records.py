@@ -185,20 +185,26 @@ class PartyRecords:
         """
         if by_section:
             return self._under_headings(labels, unit, labels_per_record)
-        if labels_per_record > 1 and not is_one_population(labels):
-            return self._under_several(labels, unit, labels_per_record)
-        one = is_one_population(labels)
         number = {label: position for position, label in enumerate(labels)}
-        places = [place for place, record in enumerate(self.records) if one or record.label in number]
-        complete = len(places) == len(self.records)
-        if not complete:
-            log.warning("some private records have a label that the plan does not know: they do not take part")
-        records = [self.records[place] for place in places]
+        several = labels_per_record > 1 and not is_one_population(labels)
+        if is_one_population(labels):
+            known = [[0] for _ in self.records]
+        elif several:
+            listed = ([number[label] for label in record.labels if label in number] for record in self.records)
+            known = [list(dict.fromkeys(mine))[:labels_per_record] for mine in listed]
+        else:
+            known = [[number[record.label]] if record.label in number else [] for record in self.records]
+        if not all(known):
+            log.warning("some private records have no label that the plan knows: they do not take part")
+        parts = np.repeat(np.arange(len(known)), [len(mine) for mine in known])
+        records = [self.records[part] for part in parts.tolist()]
         return EmbeddedRecords(
-            vectors=self.vectors if complete else self.vectors[places],  # a copy would need their memory again
-            labels=np.array([0 if one else number[record.label] for record in records], dtype=np.int32),
+            # A copy would need their memory again.
+            vectors=self.vectors if all(known) and not several else self.vectors[parts],
+            labels=np.array([label for mine in known for label in mine], dtype=np.int32),
             texts=tuple(record.text for record in records),
             owners=tuple(record.user or "" for record in records) if unit == "user" else None,
+            parts=parts if several else None,
         )
 
     def _under_headings(self, headings: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
@@ -218,24 +224,6 @@ class PartyRecords:
             texts=tuple(mine.texts[row] for row in kept),
             owners=tuple(self.records[part].user or "" for part in parts) if unit == "user" else None,
             parts=np.array(parts, dtype=np.int64),
-        )
-
-    def _under_several(self, labels: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
-        number = {label: position for position, label in enumerate(labels)}
-        known = [
-            [number[label] for label in dict.fromkeys(record.labels) if label in number][:most]
-            for record in self.records
-        ]
-        if not all(known):
-            log.warning("some private records have no label that the plan knows: they do not take part")
-        parts = np.repeat(np.arange(len(known)), [len(mine) for mine in known])
-        records = [self.records[part] for part in parts.tolist()]
-        return EmbeddedRecords(
-            vectors=self.vectors[parts],
-            labels=np.array([label for mine in known for label in mine], dtype=np.int32),
-            texts=tuple(record.text for record in records),
-            owners=tuple(record.user or "" for record in records) if unit == "user" else None,
-            parts=parts,
         )
 
 

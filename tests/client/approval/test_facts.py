@@ -144,6 +144,13 @@ def test_plan_beyond_the_limits_says_why_and_what_would_fit(agreed, beyond, larg
     assert (SAY.hospitals.unknown.format(1) in hospitals) == (agreed.parties == 3)
 
 
+def test_error_in_the_largest_epsilon_keeps_nobody_from_the_plan(made, monkeypatch):
+    monkeypatch.setattr(fit, "_epsilon", lambda *_: 1 / 0)
+    found = facts_of(made, plan(2, epsilon=9.0)).fit
+    assert (found.beyond != "", found.epsilon) == (True, None)
+    assert SAY.here.fits_unknown in sentences_of(sheet_of(made))["limits"]
+
+
 def test_delta_is_limited_by_the_declared_records_whatever_the_limit_says(made):
     change(made, limits=TRUSTING | {"max_delta": 0.01})
     found = facts_of(made, plan(2, delta=1e-3)).fit

@@ -7,9 +7,8 @@ import math
 import pytest
 
 from client.deploy.settings import HospitalSettings
-from client.page.budget import MOST_STEPS, budget
-from client.page.render import PAGES
-from client.page.steps import BOTTOM, LEFT, RIGHT, TOP, step_plot
+from client.page.app import PAGES
+from client.page.budget import BOTTOM, LEFT, MOST_STEPS, RIGHT, TOP, budget, step_plot
 from common.ledger.ledger import Ledger
 from tests.support.browsing import Browser
 from tests.support.hospital import change, operated, spend

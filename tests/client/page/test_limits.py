@@ -7,8 +7,8 @@ import pytest
 
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
+from client.page.app import PAGES
 from client.page.limits import LAST, limits_in_force, requested_values
-from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec

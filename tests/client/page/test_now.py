@@ -6,8 +6,7 @@ import pytest
 
 from client.audit_log import AuditLog
 from client.deploy import audit_reading
-from client.page.app import LOGS, MOST_LINES
-from client.page.render import PAGES
+from client.page.app import LOGS, MOST_LINES, PAGES
 from common import messages
 from common.messages import Reason
 from common.system import processes

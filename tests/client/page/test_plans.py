@@ -15,9 +15,9 @@ from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.audit_reading import accepted_ledgers
 from client.deploy.settings import HospitalSettings
+from client.page.app import PAGES
 from client.page.budget import budget
 from client.page.plans import list_plans
-from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.page.words import catalogue
 from common.phrases import group_by_four

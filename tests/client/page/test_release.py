@@ -12,8 +12,8 @@ import pytest
 from client.approval.entries import approvals, path_of
 from client.deploy.page import _page
 from client.deploy.settings import HospitalSettings
+from client.page.app import PAGES
 from client.page.release import RECEIVED, _looking, forget, receive
-from client.page.render import PAGES
 from common.page.access import BYTES, FORM_TOKEN, TOKEN_HEADER
 from common.page.address import OPTIONS
 from tests.support.browsing import Browser
