@@ -14,14 +14,17 @@ import errno
 import fcntl
 import json
 import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
 from client.session import RefusalError
 from common.messages import Reason
 from common.system.files import SECRET, give_to_owner_of_folder
-from common.system.log_lines import now
+from common.system.log_lines import now, printable_line
 
+LIMITS = "limits"
+"""Who decided, in a line of the log and in a stored decision, if the limits did and not a person."""
 LARGEST_AUDIT = 64 * 2**20
 """Maximum size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
 requests. A coordinator that fills the log with long names stops its own runs."""
@@ -113,3 +116,19 @@ class AuditLog:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def account() -> str:
+    """Return the account that runs this process, with its full name if the system has one.
+
+    Environment variables are ignored. If several people share an account, such as root, the account does not identify
+    any of them, but the reason stored with a decision may.
+    """
+    number = os.geteuid()
+    try:
+        entry = pwd.getpwuid(number)
+    except KeyError:  # as in a container that runs under a number of its own
+        return f"user {number}"
+    full_name = printable_line(entry.pw_gecos.partition(",")[0].strip())
+    known = entry.pw_name if full_name in {"", entry.pw_name} else f"{entry.pw_name} ({full_name})"
+    return f"user {known}" if known == LIMITS else known  # a person's decision is never taken for one of the limits

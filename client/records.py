@@ -6,7 +6,7 @@ The rows of a database are copied into such a file first, by `client/database.py
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -19,6 +19,7 @@ from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
+from common.spelling import BLANK
 from common.system.progress import progress
 from common.validate import in_range
 
@@ -26,6 +27,9 @@ log = logging.getLogger("caucus.party")
 
 LARGEST_ENTRY = 1.001
 """Upper bound on the entries of a vector of unit norm, with more margin than any rounding needs."""
+MOST_LABELS, LONGEST_LABEL = 30, 40
+"""Maximum number of labels shown, and of characters shown of each: if the columns of a file were swapped, its labels
+would be whole texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -303,6 +307,23 @@ def embed_records(private: Sequence[Record], encoder: Encoder, headings: Sequenc
             "embedding of the records", got=type(error).__name__, do="Try the encoder on texts that are not private"
         ) from None
     return PartyRecords(records=tuple(private), vectors=vectors, encoder=encoder, sections=parts)
+
+
+def shown_labels(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the most frequent labels, as shown, with their numbers of records; the last entry counts all others."""
+    shown = Counter[str]()
+    for label, count in Counter(counts).most_common(MOST_LABELS):
+        shown[shown_label(label)] += count
+    if len(counts) > MOST_LABELS:
+        shown[f"and {len(counts) - MOST_LABELS} others"] = sum(counts.values()) - shown.total()
+    return dict(shown)
+
+
+def shown_label(label: str) -> str:
+    """Return the label, cut, in a form that fits on one line and cannot move a terminal's cursor."""
+    signs = (sign if sign.isprintable() and sign not in BLANK else ascii(sign)[1:-1] for sign in label)
+    seen = "".join(signs)
+    return seen if len(seen) <= LONGEST_LABEL else f"{seen[:LONGEST_LABEL]}..."
 
 
 def _alone(texts: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:

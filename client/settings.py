@@ -93,14 +93,6 @@ class PartySettings:
         """
         content = _mapping("", values, ("limits", *SECTIONS, *others), where, required)
         limits = {} if content.get("limits") is None else content["limits"]
-        if isinstance(limits, Mapping) and "colluders" in limits:
-            raise ConfigError(
-                "limits.colluders",
-                expected="no such line: `corrupt` says how many may help the coordinator, with their noise too",
-                got=limits["colluders"],
-                where=where("limits.colluders"),
-                do="Delete it, and set corrupt, a share of all hospitals",
-            )
         sections = {
             name: _section(name, content[name], *WRITERS[name], where)
             for name in SECTIONS

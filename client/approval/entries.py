@@ -40,7 +40,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TypeVar
 
-from client.audit_log import AuditLog
+from client.audit_log import LIMITS, AuditLog
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError, DataError, PlanError
 from common.messages import Reason
@@ -52,8 +52,6 @@ from common.validate import check_type, known_keys, one_of, printable
 
 MODES = ("manual", "auto")
 DECISIONS = ("awaiting", "approved", "refused")
-LIMITS = "limits"
-"""Value of `by` if the limits, and not a person, decided."""
 MOST_AWAITING = 20
 """Maximum number of plans that wait for a person, including those of ended runs, so that a coordinator cannot fill the
 disk."""

@@ -14,7 +14,7 @@ from client.approval.entries import PlanApproval
 from client.approval.facts import PlanFacts, round_down, round_up
 from client.approval.questions import question_in_words
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import shown_labels
+from client.records import shown_labels
 from common.domain import NOT_STATED, is_one_population
 from common.errors import CaucusError, ConfigError, PlanError
 from common.page.words import ENGLISH, catalogue, spelt

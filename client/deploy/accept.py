@@ -24,9 +24,8 @@ from functools import partial
 from pathlib import Path
 
 from client.approval.entries import end_all
-from client.audit_log import AuditLog
+from client.audit_log import AuditLog, account
 from client.deploy import known_records
-from client.deploy.account import account
 from client.deploy.lost_charges import LostCharges, charge_of, find_lost_charges
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead, is_missing

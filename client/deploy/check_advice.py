@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from client.approval.entries import find_entry
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import MOST_LABELS, shown_label
+from client.records import MOST_LABELS, shown_label
 from common.domain import Record
 from common.spelling import alike
 

@@ -22,7 +22,7 @@ from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.deploy.roster import RESTART, running_records, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
-from client.deploy.shown_labels import shown_labels
+from client.records import shown_labels
 from client.releases import releases
 from client.writers import causal_model
 from common.domain import Record

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from client.approval.amounts import AnsweredSoFar, answered_so_far
-from client.approval.entries import LIMITS, PlanApproval, approvals, decide, find_entry
+from client.approval.entries import PlanApproval, approvals, decide, find_entry
 from client.approval.fit import fit_plan
 from client.approval.sheet import PlanSheet, plan_sheets
-from client.deploy.account import account
+from client.audit_log import LIMITS, account
 from client.deploy.audit_reading import LogLine, last_of_audit
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError

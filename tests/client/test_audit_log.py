@@ -1,5 +1,6 @@
 import json
 import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -56,11 +57,7 @@ def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path, records
 
 def test_what_cannot_be_logged_does_not_leave(tmp_path, records, monkeypatch, caplog):
     opened = Open(tmp_path, records)
-
-    def full(**_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(opened.audit_log, "note", full)
+    monkeypatch.setattr(opened.audit_log, "note", Mock(side_effect=OSError(28, "No space left on device")))
     assert opened.send(m.Open(PLAN.to_json())) == m.Refusal(m.Reason.INTERNAL)
     assert "No space" in caplog.text
 

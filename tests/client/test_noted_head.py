@@ -72,23 +72,24 @@ def test_a_crash_between_the_charge_and_its_note_is_accepted(noted, path):
     assert noted.read() == opened.head().chain
 
 
-def test_a_ledger_that_is_missing_is_refused_and_none_is_made(noted, path):
+def test_ledger_or_note_that_is_missing_is_refused_unless_the_service_never_started(noted, path):
+    content = path.read_bytes()
     path.unlink()
     with pytest.raises(LedgerError, match="is missing"):
         restarted(noted).opened(path)
     assert not path.exists()
-
-
-def test_a_ledger_with_events_and_no_note_is_refused(noted, path):
+    path.write_bytes(content)
     noted.path.unlink()
     with pytest.raises(LedgerError, match="was noted"):
         restarted(noted).opened(path)
     assert not noted.path.exists()
-
-
-def test_a_crash_before_the_first_note_is_accepted(tmp_path):
-    Ledger(tmp_path / "ledger.db")
-    assert NotedHead(tmp_path / "head").opened(tmp_path / "ledger.db").head().events == 0
+    path.unlink()
+    Ledger(path)  # without events, as a crash before the first note leaves it
+    assert restarted(noted).opened(path).head().events == 0
+    noted.path.unlink()
+    (path.parent / "runs").mkdir()  # or a crash of `accept`
+    with pytest.raises(IncompleteLedgerError, match="was noted"):
+        restarted(noted).opened(path)
 
 
 def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
@@ -106,15 +107,6 @@ def test_a_note_that_does_not_say_how_often_each_run_was_charged(note, noted):
     if note:
         noted.path.write_text(note.format(head=head))
     assert restarted(noted).runs() is None
-
-
-def test_a_ledger_without_events_and_note_is_refused_where_the_service_has_started(noted, path):
-    for file in (path, noted.path):
-        file.unlink()
-    (path.parent / "runs").mkdir()
-    Ledger(path)  # as a crash of `accept` leaves it
-    with pytest.raises(IncompleteLedgerError, match="was noted"):
-        restarted(noted).opened(path)
 
 
 class Hospital:

@@ -12,7 +12,6 @@ import pytest
 from client import audit_log
 from client.approval import entries as module
 from client.approval.entries import (
-    LIMITS,
     MOST_AWAITING,
     Approvals,
     approvals,
@@ -21,15 +20,13 @@ from client.approval.entries import (
     end_all,
     path_of,
 )
-from client.deploy.account import account
+from client.audit_log import LIMITS, account
 from client.session import RefusalError
 from common import messages as m
-from common import wire
 from common.errors import ConfigError, DataError
-from common.messages import LARGEST_PLAN
 from common.system.locks import alone
 from common.system.log_lines import utc
-from tests.support.federations import CANARY, plan, service
+from tests.support.federations import CANARY, plan
 
 PLAN = plan(3, secure=False, threshold=1)
 
@@ -254,14 +251,6 @@ def test_a_run_keeps_to_the_records_it_began_with(tmp_path, records):
     made(tmp_path, records).admit("r", PLAN, automatic=True)
     records.unlink()
     refused(m.Reason.RECORDS, wanted, automatic=True)
-
-
-def test_a_huge_plan_is_not_kept(tmp_path, records):
-    party = service(tmp_path, 0, approvals=made(tmp_path, records))
-    object.__setattr__(body := m.Open(PLAN.to_json()), "plan", PLAN.to_json() + b" " * LARGEST_PLAN)
-    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body))
-    assert wire.unpack(party.handle(parcel)).body == m.Refusal(m.Reason.MALFORMED)
-    assert not list(approvals(tmp_path / "private"))
 
 
 def test_a_stored_plan_that_is_not_that_of_its_digest_cannot_be_read(tmp_path, records):

@@ -8,8 +8,8 @@ from starlette.routing import Route
 from client.approval.entries import approvals
 from client.command import MODULES, main
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import LONGEST_LABEL, MOST_LABELS, shown_label, shown_labels
 from client.page import app
+from client.records import LONGEST_LABEL, MOST_LABELS, shown_label, shown_labels
 from tests.support.browsing import Browser
 from tests.support.federations import plan
 from tests.support.held_back import unrelated, write
