@@ -83,8 +83,7 @@ class AnsweredSoFar:
         answered: Number of questions that were answered, by the audit log.
         charged: Number of answers that were charged, by the ledger.
         uncharged: Number of answered questions whose charge the ledger lacks: it was lost with another ledger.
-        epsilon: Epsilon of the charges of this run alone, as the limits count it.
-        delta: The delta at which `epsilon` is computed.
+        epsilon, delta: Epsilon of the charges of this run alone, as the limits count it, at this delta.
     """
 
     answered: int

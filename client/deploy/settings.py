@@ -204,11 +204,7 @@ class HospitalSettings:
         return self.private / "audit.jsonl"
 
     def identity(self) -> Identity:
-        """Return this hospital's signing key, which never leaves the hospital.
-
-        Raises:
-            ConfigError: The file is missing, open to others or too short.
-        """
+        """Return this hospital's signing key, which never leaves; raise a ConfigError if its file is wrong or open."""
         check_secret(self.private / "identity.key")
         return Identity((self.private / "identity.key").read_bytes())
 
@@ -218,11 +214,7 @@ class HospitalSettings:
         return Approvals(self.private, records=self.records, key=key, labelled=self.labelled, headings=self.headings)
 
     def records_key(self) -> bytes:
-        """Return the key for the digest of the file of records.
-
-        Raises:
-            ConfigError: The file is missing, open to others or too short.
-        """
+        """Return the key for the digest of the file of records; errors are those of `identity`."""
         path = self.private / "records.key"
         check_secret(path)
         key = path.read_bytes()
@@ -239,12 +231,7 @@ class HospitalSettings:
         return certificate_of(self.node / "ca.crt", do=f"caucus-party invitation {self.folder} invitation.json")
 
     def party_file(self) -> PartyFile:
-        """Return this hospital's own public data.
-
-        Raises:
-            ConfigError: The file is not a party's file.
-            OSError: The file cannot be read.
-        """
+        """Return this hospital's own public data; `PartyFile.load` has the errors."""
         return PartyFile.load(self.folder / PartyFile.FILE)
 
     def roster_file(self) -> RosterFile:

@@ -18,7 +18,6 @@ from client.deploy.settings import HospitalSettings
 from client.page.app import PAGES
 from client.page.budget import budget
 from client.page.plans import list_plans
-from common.domain import UNLABELLED
 from common.page.words import catalogue
 from common.phrases import group_by_four
 from common.plan.guesses import scale
@@ -27,7 +26,6 @@ from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
 from tests.support.ledgers import RELEASE, reservation
-from tests.support.sheets import SAY
 
 RUN = "pilot-1a2b3c4d"
 
@@ -295,23 +293,6 @@ def test_a_wrong_form_decides_nothing(fields, wrong, browser):
     assert only(browser.folder).decision == "awaiting"
 
 
-def test_a_plan_of_another_version_can_be_refused(browser):
-    opened(browser.folder, plan(2), "older")
-    (stored,) = (browser.folder / "private" / "runs").iterdir()
-    entry = json.loads(stored.read_text())
-    before = json.loads(entry["plan"])
-    del before["purpose"]
-    stored.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
-    text = browser.get().text
-    assert PAGES.say.plans.unreadable in text
-    assert 'value="approve"' not in text
-    unread = browser.get(f"plan?run=older&digest={entry['plan_digest']}")
-    assert (unread.status_code, PAGES.say.plans.unreadable in unread.text) == (200, True)
-    assert send(browser, decision="approve").status_code == 400
-    send(browser, decision="refuse")
-    assert only(browser.folder).decision == "refused"
-
-
 def test_words_of_the_coordinator_are_shown_and_not_run(browser):
     opened(browser.folder, plan(2, purpose="<script>alert(1)</script>"), "<b>run\x07")
     text = browser.get().text
@@ -332,6 +313,12 @@ def test_an_error_is_told_without_a_record_s_text(browser):
     assert CANARY not in response.text
     (browser.folder / "client.yaml").unlink()
     assert "expected client.yaml; got none" in browser.get().text
+
+
+def test_a_refusal_is_in_the_browsers_language(browser):
+    refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
+    assert '<html lang="fr">' in refused
+    assert "Vous n’avez pas accès" in refused
 
 
 def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
@@ -364,16 +351,6 @@ def test_the_sheet_is_in_the_readers_language(browser, code, button):
         assert sentence in text
     assert ("compare it by telephone" in text) == (code == "en")
     assert (f'<section lang="{code}">\n<h3>{say.titles.purpose}</h3>') in text
-
-
-def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
-    change(browser.folder, labelled=False)
-    HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
-    opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
-    text = html.unescape(browser.get().text)
-    assert SAY.here.one_population.format(2) in text
-    assert SAY.cost.no_labels in text
-    assert CANARY not in text
 
 
 def _warned(capsys, folder):
