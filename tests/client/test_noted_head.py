@@ -6,13 +6,12 @@ import pytest
 
 from client.noted_head import NotedHead
 from common import messages as m
-from common import wire
 from common.errors import ConfigError, IncompleteLedgerError, LedgerError
 from common.ledger.ledger import ChargedRun, Ledger
-from tests.support.federations import plan, query, service
+from tests.support.federations import query, service
 from tests.support.ledgers import reservation
+from tests.support.party_requests import PLAIN, send
 
-PLAN = plan(3, secure=False, threshold=1)
 P = reservation()["plan_digest"].hex()
 
 
@@ -115,11 +114,10 @@ class Hospital:
     def __init__(self, folder):
         self.party = service(folder, 0)
         self.noted = self.party._noted_head = NotedHead(folder / "head")
-        assert isinstance(self.send(m.Open(PLAN.to_json())), m.Opened)
+        assert isinstance(self.send(m.Open(PLAIN.to_json())), m.Opened)
 
     def send(self, body):
-        envelope = m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body)
-        return wire.unpack(self.party.handle(wire.pack(envelope))).body
+        return send(self.party, body, run="r")
 
 
 def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
@@ -128,7 +126,7 @@ def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
     assert isinstance(hospital.send(m.Ask(query())), m.Answer)
     assert hospital.noted.read() == hospital.party._ledger.head().chain != start
     assert hospital.party._ledger.head().events == 2  # charged and kept
-    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAN.digest().hex())}
+    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAIN.digest().hex())}
 
 
 def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tmp_path, caplog):
@@ -138,7 +136,7 @@ def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tm
     assert isinstance(hospital.send(m.Ask(query())), m.Answer)
     noted = hospital.noted.read()
     shutil.copy(tmp_path / "copy.db", path)
-    for body in (m.Open(PLAN.to_json()), m.Ask(query())):
+    for body in (m.Open(PLAIN.to_json()), m.Ask(query())):
         assert hospital.send(body) == m.Refusal(m.Reason.INTERNAL)
     assert "not contain" in caplog.text
     assert Ledger(path).entries() == ()

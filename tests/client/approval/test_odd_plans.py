@@ -85,8 +85,7 @@ def test_every_odd_plan_is_listed_shown_refused_and_logged(hospital, capsys):
         printed.encode()
         if arguments == ["approve", "--list"]:
             assert all(f"run {entry.run}: awaiting" in printed for entry in (*odd, *approvals(hospital / "private")))
-    browser = Browser(hospital)
-    browser.enter()
+    browser = Browser.entered(hospital)
     for path in ("", "limits", "budget", "now", "release"):
         page = browser.get(path)
         assert page.status_code == 200

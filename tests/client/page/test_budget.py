@@ -20,18 +20,12 @@ def folder(tmp_path):
     return operated(tmp_path)
 
 
-def page_of(folder):
-    browser = Browser(folder)
-    browser.enter()
-    return browser
-
-
 def test_a_hospital_that_answered_nothing_is_told_what_comes_next(made):
-    text = page_of(made).get("budget").text
+    text = Browser.entered(made).get("budget").text
     assert "Nothing was spent yet." in text
     assert "There is no ledger yet." in text
     assert "<svg" not in text
-    exported = page_of(made).get("ledger.jsonl")
+    exported = Browser.entered(made).get("ledger.jsonl")
     assert (exported.status_code, exported.text) == (200, "")
 
 
@@ -44,7 +38,7 @@ def test_spending_is_that_of_the_limits_by_run(folder):
     assert found.spending.epsilon == limits.spent([RELEASE] * 3)
     assert found.spending.left == 10.0 - found.spending.epsilon
     assert [run.epsilon for run in found.runs] == [limits.spent([RELEASE] * 2), limits.spent([RELEASE])]
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert "of 10</p>" in text
     assert "<svg" in text
     assert "2 · second" in text
@@ -63,12 +57,12 @@ def test_without_a_limit_there_is_no_rest(folder):
     change(folder, limits={"lifetime_epsilon": None, "separate_data_sets": True})
     found = budget(HospitalSettings.load(folder))
     assert (found.spending.left, found.plot.limit) == (None, None)
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert "There is no limit on all runs together." in text
     assert "These figures are of all data sets." in text
     assert "whether a record took part" in text
     change(folder, limits={"unit": "user"})
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert ("whether a person took part" in text, "a record took part" in text) == (True, False)
 
 
@@ -76,16 +70,20 @@ def test_the_ledger_is_checked_and_its_head_compared(folder):
     ledger = Ledger(folder / "private" / "ledger.db", read_only=True)
     head = ledger.head().chain
     grouped = " ".join(head[place : place + 4] for place in range(0, 64, 4))
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert grouped in text
     assert f"noted in {folder}/private/ledger.head, on the ledger&#39;s file system: this whole folder" in text
     assert "an answer is charged" in text
     Ledger(folder / "private" / "ledger.db").reserve(**reservation(run="behind the note"))
-    assert grouped in page_of(folder).get("budget").text  # now it is the note's
-    assert PAGES.say.budget.guess_unknown.partition("{}")[0] not in html.unescape(page_of(folder).get("budget").text)
+    assert grouped in Browser.entered(folder).get("budget").text  # now it is the note's
+    assert PAGES.say.budget.guess_unknown.partition("{}")[0] not in html.unescape(
+        Browser.entered(folder).get("budget").text
+    )
     (folder / "private" / "ledger.head").unlink()
-    assert PAGES.say.budget.guess_unknown.partition("{}")[0] in html.unescape(page_of(folder).get("budget").text)
-    text = page_of(folder).get("budget").text
+    assert PAGES.say.budget.guess_unknown.partition("{}")[0] in html.unescape(
+        Browser.entered(folder).get("budget").text
+    )
+    text = Browser.entered(folder).get("budget").text
     assert "none is noted" in text
     assert "The party service does not start with this ledger: no head of this ledger was noted" in text
     assert "nothing was changed, removed or moved" not in text
@@ -93,13 +91,13 @@ def test_the_ledger_is_checked_and_its_head_compared(folder):
 
 
 def test_the_export_has_all_events(folder):
-    response = page_of(folder).get("ledger.jsonl")
+    response = Browser.entered(folder).get("ledger.jsonl")
     assert response.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
     events = [json.loads(line) for line in response.text.splitlines()]
     assert [(event["sequence"], event["kind"]) for event in events] == [(1, "charge")]
     edited(folder / "private" / "ledger.db", "UPDATE events SET run = 'x'")
     for path in ("budget", "ledger.jsonl"):
-        response = page_of(folder).get(path)
+        response = Browser.entered(folder).get(path)
         assert (response.status_code, "This did not work" in response.text) == (400, True)
 
 

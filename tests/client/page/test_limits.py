@@ -25,9 +25,7 @@ def compared(folder):
 
 
 def text_of(folder, language="en"):
-    browser = Browser(folder)
-    browser.enter()
-    return browser.get("limits", headers={"accept-language": language}).text
+    return Browser.entered(folder).get("limits", headers={"accept-language": language}).text
 
 
 def test_each_limit_has_a_sentence_and_a_comparison():

@@ -21,9 +21,7 @@ def folder(tmp_path):
 
 
 def text_of(folder, path="now"):
-    browser = Browser(folder)
-    browser.enter()
-    response = browser.get(path)
+    response = Browser.entered(folder).get(path)
     assert response.status_code == 200
     return response.text
 

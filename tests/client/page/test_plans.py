@@ -34,10 +34,7 @@ RUN = "pilot-1a2b3c4d"
 def browser(made, monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    entered = Browser(made)
-    entered.folder = made
-    entered.enter()
-    return entered
+    return Browser.entered(made)
 
 
 def only(folder):

@@ -24,10 +24,7 @@ from tests.support.hospital import opened, sent
 
 @pytest.fixture
 def browser(made):
-    entered = Browser(made)
-    entered.folder = made
-    entered.enter()
-    return entered
+    return Browser.entered(made)
 
 
 def look(browser, texts, control, **fields):
