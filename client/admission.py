@@ -30,31 +30,20 @@ from common.secagg.identity import Roster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HospitalTerms:
-    """The terms in the hospital's `client.yaml` at one moment.
-
-    Attributes:
-        limits: The limits on the use of the records.
-        approval: "manual" or "auto"; it has no effect in a simulation, which keeps no approvals.
-    """
+    """The terms in the hospital's `client.yaml` at one moment; a simulation, without approvals, ignores `approval`."""
 
     limits: Limits
     approval: str = "auto"
 
 
 class Admission:
-    """The rules by which one party admits plans.
+    """The rules by which one party admits plans; `client.service.PartyService` describes the other arguments.
 
     Args:
-        party: The party's number in the roster.
         encoder: Digest of the party's encoder.
-        declared: Maximum number of records that the party declares, which is public.
         terms: Function that reads the hospital's `client.yaml`; called at each opening and question. It may raise
             RefusalError.
-        ledger: The party's ledger.
         data_set: The ledger's name for the party's records; empty if all data sets count together.
-        writers: The party's writers of texts, keyed by kind of query.
-        roster: See `client.service.PartyService`.
-        approvals: See `client.service.PartyService`.
     """
 
     def __init__(
@@ -147,11 +136,7 @@ class Admission:
 
 
 def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
-    """Raise a RefusalError if the plan's parties are not those of this party's own roster.
-
-    Raises:
-        RefusalError: The parties differ; the reason is ROSTER.
-    """
+    """Raise a RefusalError with the reason ROSTER if the plan's parties are not those of this party's own roster."""
     if party >= plan.parties:
         raise RefusalError(Reason.ROSTER, "parties", expected=f"above {party}, this party's number", got=plan.parties)
     if roster and plan.parties != len(roster.keys):

@@ -14,14 +14,17 @@ import errno
 import fcntl
 import json
 import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
 from client.session import RefusalError
 from common.messages import Reason
 from common.system.files import SECRET, give_to_owner_of_folder
-from common.system.log_lines import now
+from common.system.log_lines import now, printable_line
 
+LIMITS = "limits"
+"""Who decided, in a line of the log and in a stored decision, if the limits did and not a person."""
 LARGEST_AUDIT = 64 * 2**20
 """Maximum size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
 requests. A coordinator that fills the log with long names stops its own runs."""
@@ -40,11 +43,7 @@ class AuditLog:
         self.path = folder / "audit.jsonl"
 
     def ready(self) -> None:
-        """Raise a RefusalError if the log has no room for a request; called before any work on the request.
-
-        Raises:
-            RefusalError: The log is full; the reason is FULL.
-        """
+        """Raise a RefusalError with the reason FULL if the log is full; called before any work on a request."""
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
@@ -71,7 +70,7 @@ class AuditLog:
     def note_decision(
         self, *, run: str, plan_digest: str, by: str, before: str, after: str, reason: str = "", when: str = ""
     ) -> None:
-        """Append the line of a decision to the log and flush it to disk.
+        """Append the line of a decision to the log and flush it to disk; errors are those of `note`.
 
         Args:
             run: ID of the run.
@@ -80,11 +79,7 @@ class AuditLog:
             before: The decision so far: "awaiting", "approved" or "refused".
             after: The decision now.
             reason: The person's reason; it never leaves the hospital.
-            when: Time of the decision, ISO 8601 in UTC; by default now.
-
-        Raises:
-            RefusalError: The log is full.
-            OSError: The log cannot be written; no part of the line was written.
+            when: Time of the decision, ISO 8601 in UTC.
         """
         self.ready()
         about = {"when": when or now(), "run": run, "plan": plan_digest}
@@ -121,3 +116,19 @@ class AuditLog:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def account() -> str:
+    """Return the account that runs this process, with its full name if the system has one.
+
+    Environment variables are ignored. If several people share an account, such as root, the account does not identify
+    any of them, but the reason stored with a decision may.
+    """
+    number = os.geteuid()
+    try:
+        entry = pwd.getpwuid(number)
+    except KeyError:  # as in a container that runs under a number of its own
+        return f"user {number}"
+    full_name = printable_line(entry.pw_gecos.partition(",")[0].strip())
+    known = entry.pw_name if full_name in {"", entry.pw_name} else f"{entry.pw_name} ({full_name})"
+    return f"user {known}" if known == LIMITS else known  # a person's decision is never taken for one of the limits

@@ -93,16 +93,13 @@ def answers(address: str, patience: float) -> bool:
     return True
 
 
-def serve_socket(
-    parties: Mapping[int, ParcelAnswerer], address: str, *, workers: int = 4, shared: bool = False
-) -> grpc.Server:
+def serve_socket(parties: Mapping[int, ParcelAnswerer], address: str, *, shared: bool = False) -> grpc.Server:
     """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
 
     Args:
         parties: The parties, keyed by partition; a hospital has one, with key 0.
         address: Address to listen at. An address other than a Unix socket would need mutual TLS, which is not
             implemented here.
-        workers: Number of threads; a party answers one parcel at a time.
         shared: Whether the socket's group, which is the relay's, may connect too.
 
     Returns:
@@ -121,7 +118,7 @@ def serve_socket(
         return wire.pack_parcel(party.handle(parcel), partition)
 
     service, method = _METHOD.strip("/").split("/")
-    server = grpc.server(ThreadPoolExecutor(workers), options=_SIZE)
+    server = grpc.server(ThreadPoolExecutor(4), options=_SIZE)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
     )

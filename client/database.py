@@ -69,11 +69,7 @@ _STATE = re.compile("[0-9A-Z]{5}")
 class DatabaseSource:
     """The content of a `.sql.yaml` file. Its repr omits what may be secret.
 
-    Attributes:
-        path: The file.
-        url: Address of the database, without the password.
-        query: The query.
-        password: PostgreSQL's password; None if none is needed, as for a socket of this machine.
+    The url is without the password, which is None if none is needed, as for a socket of this machine.
     """
 
     path: Path

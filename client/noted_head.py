@@ -33,10 +33,11 @@ _DO = "Restore what is missing; if it is lost, caucus-party ledger accept charge
 
 
 class NotedHead:
-    """The file outside the ledger that notes the head of one ledger.
+    """The file with this path, outside the ledger, that notes the head of one ledger.
 
-    Args:
-        path: Path of that file.
+    Raises:
+        ConfigError: In each method that reads the note: its folder is missing, as that of a disk that is not mounted.
+        OSError: In these: the note cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,8 +49,6 @@ class NotedHead:
 
         Raises:
             IncompleteLedgerError: The note is invalid.
-            ConfigError: The note's folder is missing.
-            OSError: The note cannot be read.
         """
         return self.read() is None and is_missing(ledger) and not _started(ledger)
 
@@ -60,8 +59,7 @@ class NotedHead:
             IncompleteLedgerError: The ledger is missing, does not contain the head, or has events although there is no
                 note; or the note is invalid.
             LedgerError: The ledger was edited, is damaged, or cannot be read or written.
-            ConfigError: The note's folder is missing.
-            OSError: The note cannot be read or written.
+            OSError: The note cannot be written.
         """
         noted = self.read()
         if is_missing(ledger) and (noted is not None or _started(ledger)):
@@ -77,23 +75,16 @@ class NotedHead:
         return opened
 
     def opened_at_start(self, ledger: Path, *, read_only: bool = False) -> Ledger | None:
-        """Open the ledger as the party service does when it starts; return None if it never started.
-
-        Raises:
-            LedgerError, ConfigError, OSError: The service does not start with this ledger, as in `opened`.
-        """
+        """Open the ledger as the party service does at its start, with the errors of `opened`; None if it never did."""
         return None if self.unused(ledger) else self.opened(ledger, read_only=read_only)
 
     def inspected(self, ledger: Path) -> tuple[Ledger | None, str]:
         """Return the ledger to read, checked from end to end, and why the party service does not start with it.
 
-        Returns:
-            The ledger, or None if the file does not exist; and the problem, which is empty if the service starts.
+        The ledger is None if the file does not exist; the problem is empty if the service starts.
 
         Raises:
             LedgerError: The ledger was edited, is damaged or cannot be read.
-            ConfigError: The note's folder is missing.
-            OSError: The note cannot be read.
         """
         try:
             return self.opened_at_start(ledger, read_only=True), ""
@@ -105,10 +96,8 @@ class NotedHead:
 
         Raises:
             IncompleteLedgerError: The file is not a note, so that nothing shows what the ledger must contain.
-            ConfigError: The file's folder is missing.
-            OSError: The file cannot be read.
         """
-        if not self.path.parent.is_dir():  # such as a disk that is not mounted
+        if not self.path.parent.is_dir():
             raise ConfigError("ledger_head", expected="a file in an existing folder", got="none", where=self.path)
         if not self.path.exists():
             return None
@@ -120,12 +109,7 @@ class NotedHead:
         return noted
 
     def runs(self) -> dict[str, ChargedRun] | None:
-        """Return what was charged in each run by the ledger whose head is noted; None if the note does not say it.
-
-        Raises:
-            ConfigError: The note's folder is missing.
-            OSError: The note cannot be read.
-        """
+        """Return what was charged in each run by the ledger whose head is noted; None if the note does not say it."""
         try:
             if self.read() is None:
                 return None
@@ -141,11 +125,7 @@ class NotedHead:
         return self.path.read_text(encoding="utf-8", errors="replace").removesuffix("\n").split("\n")
 
     def check(self, ledger: Ledger) -> None:
-        """Check, before anything is charged, that no older copy has replaced the ledger since the last note.
-
-        Raises:
-            LedgerError: An older copy has replaced it.
-        """
+        """Raise a LedgerError, before any charge, if an older copy has replaced the ledger since the last note."""
         ledger.head(after=self._written)
 
     def write(self, ledger: Ledger) -> None:

@@ -6,7 +6,7 @@ The rows of a database are copied into such a file first, by `client/database.py
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -19,6 +19,7 @@ from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
+from common.spelling import BLANK
 from common.system.progress import progress
 from common.validate import in_range
 
@@ -26,6 +27,9 @@ log = logging.getLogger("caucus.party")
 
 LARGEST_ENTRY = 1.001
 """Upper bound on the entries of a vector of unit norm, with more margin than any rounding needs."""
+MOST_LABELS, LONGEST_LABEL = 30, 40
+"""Maximum number of labels shown, and of characters shown of each: if the columns of a file were swapped, its labels
+would be whole texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -185,20 +189,26 @@ class PartyRecords:
         """
         if by_section:
             return self._under_headings(labels, unit, labels_per_record)
-        if labels_per_record > 1 and not is_one_population(labels):
-            return self._under_several(labels, unit, labels_per_record)
-        one = is_one_population(labels)
         number = {label: position for position, label in enumerate(labels)}
-        places = [place for place, record in enumerate(self.records) if one or record.label in number]
-        complete = len(places) == len(self.records)
-        if not complete:
-            log.warning("some private records have a label that the plan does not know: they do not take part")
-        records = [self.records[place] for place in places]
+        several = labels_per_record > 1 and not is_one_population(labels)
+        if is_one_population(labels):
+            known = [[0] for _ in self.records]
+        elif several:
+            listed = ([number[label] for label in record.labels if label in number] for record in self.records)
+            known = [list(dict.fromkeys(mine))[:labels_per_record] for mine in listed]
+        else:
+            known = [[number[record.label]] if record.label in number else [] for record in self.records]
+        if not all(known):
+            log.warning("some private records have no label that the plan knows: they do not take part")
+        parts = np.repeat(np.arange(len(known)), [len(mine) for mine in known])
+        records = [self.records[part] for part in parts.tolist()]
         return EmbeddedRecords(
-            vectors=self.vectors if complete else self.vectors[places],  # a copy would need their memory again
-            labels=np.array([0 if one else number[record.label] for record in records], dtype=np.int32),
+            # A copy would need their memory again.
+            vectors=self.vectors if all(known) and not several else self.vectors[parts],
+            labels=np.array([label for mine in known for label in mine], dtype=np.int32),
             texts=tuple(record.text for record in records),
             owners=tuple(record.user or "" for record in records) if unit == "user" else None,
+            parts=parts if several else None,
         )
 
     def _under_headings(self, headings: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
@@ -218,24 +228,6 @@ class PartyRecords:
             texts=tuple(mine.texts[row] for row in kept),
             owners=tuple(self.records[part].user or "" for part in parts) if unit == "user" else None,
             parts=np.array(parts, dtype=np.int64),
-        )
-
-    def _under_several(self, labels: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
-        number = {label: position for position, label in enumerate(labels)}
-        known = [
-            [number[label] for label in dict.fromkeys(record.labels) if label in number][:most]
-            for record in self.records
-        ]
-        if not all(known):
-            log.warning("some private records have no label that the plan knows: they do not take part")
-        parts = np.repeat(np.arange(len(known)), [len(mine) for mine in known])
-        records = [self.records[part] for part in parts.tolist()]
-        return EmbeddedRecords(
-            vectors=self.vectors[parts],
-            labels=np.array([label for mine in known for label in mine], dtype=np.int32),
-            texts=tuple(record.text for record in records),
-            owners=tuple(record.user or "" for record in records) if unit == "user" else None,
-            parts=parts,
         )
 
 
@@ -315,6 +307,23 @@ def embed_records(private: Sequence[Record], encoder: Encoder, headings: Sequenc
             "embedding of the records", got=type(error).__name__, do="Try the encoder on texts that are not private"
         ) from None
     return PartyRecords(records=tuple(private), vectors=vectors, encoder=encoder, sections=parts)
+
+
+def shown_labels(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the most frequent labels, as shown, with their numbers of records; the last entry counts all others."""
+    shown = Counter[str]()
+    for label, count in Counter(counts).most_common(MOST_LABELS):
+        shown[shown_label(label)] += count
+    if len(counts) > MOST_LABELS:
+        shown[f"and {len(counts) - MOST_LABELS} others"] = sum(counts.values()) - shown.total()
+    return dict(shown)
+
+
+def shown_label(label: str) -> str:
+    """Return the label, cut, in a form that fits on one line and cannot move a terminal's cursor."""
+    signs = (sign if sign.isprintable() and sign not in BLANK else ascii(sign)[1:-1] for sign in label)
+    seen = "".join(signs)
+    return seen if len(seen) <= LONGEST_LABEL else f"{seen[:LONGEST_LABEL]}..."
 
 
 def _alone(texts: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:

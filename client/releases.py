@@ -34,14 +34,7 @@ _COMING = "coming.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedRelease:
-    """A release that the coordinator sent.
-
-    Attributes:
-        path: File of the texts.
-        run: The run's name.
-        received: Time at which it arrived, UTC.
-        texts: Number of texts.
-    """
+    """A release that the coordinator sent: its file, the run's name, the time (UTC), and the number of texts."""
 
     path: Path
     run: str
@@ -62,12 +55,7 @@ class Releases:
         self._ledger = ledger
 
     def keep(self, run: str, plan_digest: bytes, texts: bytes) -> None:
-        """Store the texts of a run, unless the same texts are already stored.
-
-        Args:
-            run: ID of the run.
-            plan_digest: Digest of the run's plan.
-            texts: JSON Lines, each an object with the key `text`.
+        """Store the texts of a run, JSON Lines with the key `text`, unless the same texts are already stored.
 
         Raises:
             RefusalError: UNPLANNED if the run and plan were not answered here; DECLINED if they are no longer approved;
@@ -115,12 +103,9 @@ def releases(folder: Path) -> list[ReceivedRelease]:
 
 
 def release(folder: Path, name: str) -> ReceivedRelease:
-    """Return the release with this file name or, if there is no such file, the newest release of the run of this name.
+    """Return the release with this file name, without its ending, or else the newest release of the run of this name.
 
-    Args:
-        folder: The hospital's private folder.
-        name: The name of the file without its ending, or the run's name. A coordinator may name a run like another
-            run's file, so the file takes precedence.
+    A coordinator may name a run like another run's file, so the file takes precedence.
 
     Raises:
         ConfigError: There is no such release.

@@ -38,7 +38,6 @@ INSTALLED_FOR = {
 
 GUARDED = {
     "client/page/app.py": "client/deploy/page.py",
-    "client/page/render.py": "client/deploy/page.py",
     "common/page/access.py": "client/deploy/page.py",
     "common/page/app.py": "client/deploy/page.py",
     "common/page/render.py": "client/deploy/page.py",

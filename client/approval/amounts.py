@@ -83,8 +83,7 @@ class AnsweredSoFar:
         answered: Number of questions that were answered, by the audit log.
         charged: Number of answers that were charged, by the ledger.
         uncharged: Number of answered questions whose charge the ledger lacks: it was lost with another ledger.
-        epsilon: Epsilon of the charges of this run alone, as the limits count it.
-        delta: The delta at which `epsilon` is computed.
+        epsilon, delta: Epsilon of the charges of this run alone, as the limits count it, at this delta.
     """
 
     answered: int
@@ -127,14 +126,7 @@ def charges_that_count(plan: Plan, limits: Limits, charged: Sequence[ReleasedAns
 
 
 def lifetime_budget(plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers], problem: str) -> LifetimeBudget:
-    """Return the budget before and after a plan's run.
-
-    Args:
-        plan: The plan.
-        limits: The hospital's limits.
-        charged: Charges of all other runs.
-        problem: Why the service does not start with this ledger; empty if it does.
-    """
+    """Return the budget before and after a plan's run; `charged` are the charges of all other runs."""
     counted_by = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
     together = (*charged, *plan.releases(limits.unknown_shares(plan)))
     after = counted_by.spent(together)
@@ -153,10 +145,7 @@ def lifetime_budget(plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswer
 def count_own_records(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
     """Return counts of the hospital's records by the plan's labels; without labels, all records are one population.
 
-    Args:
-        plan: The plan. The labels of a plan by sections are headings.
-        private: The hospital's records.
-        headings: The headings that the hospital's own file names.
+    The labels of a plan by sections are headings; `headings` are those that the hospital's own file names.
     """
     several = plan.labels_per_record > 1
     sets = [record.labels if several else (record.label,) for record in private]

@@ -13,9 +13,9 @@ from client.approval.entries import PlanApproval, approvals, decide
 from client.approval.facts import PlanFacts, round_up
 from client.approval.questions import question_in_words
 from client.approval.sheet import PlanSheet, coordinator_sight, plan_sheets
-from client.deploy.account import account
+from client.audit_log import account
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import shown_labels
+from client.records import shown_labels
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError
 from common.page.words import CODES, ENGLISH, catalogue

@@ -40,7 +40,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TypeVar
 
-from client.audit_log import AuditLog
+from client.audit_log import LIMITS, AuditLog
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError, DataError, PlanError
 from common.messages import Reason
@@ -52,8 +52,6 @@ from common.validate import check_type, known_keys, one_of, printable
 
 MODES = ("manual", "auto")
 DECISIONS = ("awaiting", "approved", "refused")
-LIMITS = "limits"
-"""Value of `by` if the limits, and not a person, decided."""
 MOST_AWAITING = 20
 """Maximum number of plans that wait for a person, including those of ended runs, so that a coordinator cannot fill the
 disk."""
@@ -209,7 +207,12 @@ class Approvals:
             CaucusError: The error of `check`.
         """
         with alone(self._folder / "runs"):
-            obstacle = _raised_error(check) if automatic else None
+            obstacle: CaucusError | None = None
+            try:
+                if automatic:
+                    check()
+            except CaucusError as error:
+                obstacle = error
             approval = self._store_request(run, plan, automatic=automatic, obstacle=obstacle)
             if approval.decision == "refused" and approval.by != LIMITS:
                 raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
@@ -244,7 +247,8 @@ class Approvals:
                 approval = replace(approval, decision="approved", by=LIMITS)
             elif approval.decision == "awaiting":  # a run that the limits let in before stays approved
                 approval = replace(approval, decision="refused", by=LIMITS)
-        approval = _note_request(approval)
+        # Each question of an approved plan is a request, whose time is not stored.
+        approval = replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
         if approval.decision != before:  # the limits decided, or no longer do
             return _store_decision(self._folder, approval, before=before, by=LIMITS)
         if approval != known:
@@ -275,27 +279,22 @@ class Approvals:
             limit = f"below {MOST_APPROVALS}: move old files out of {self._folder / 'runs'}"
             raise RefusalError(Reason.FULL, "runs that are kept", expected=limit, got=MOST_APPROVALS)
         entries = approvals(self._folder)
-        if automatic:
-            beyond = sum((entry.decision, entry.by) == ("refused", LIMITS) for entry in entries)
-            if obstacle and beyond >= MOST_BEYOND:
-                raise obstacle
-            return _new_entry(run, plan)
+        beyond = [entry for entry in entries if (entry.decision, entry.by) == ("refused", LIMITS)]
+        if obstacle and len(beyond) >= MOST_BEYOND:
+            raise obstacle
         undecided = [entry for entry in entries if entry.decision == "awaiting"]
-        if len(undecided) >= MOST_AWAITING:
+        if not automatic and len(undecided) >= MOST_AWAITING:
             over = min((entry for entry in undecided if entry.over), key=lambda entry: entry.over, default=None)
             if over is None:
                 limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
                 raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
             path_of(self._folder, over.run, over.plan_digest).unlink()
-        return _new_entry(run, plan)
+        digest, seen = plan.digest().hex(), now()
+        return PlanApproval(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=seen, asked=seen)
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
-    """Return the entries of all runs and plans that this hospital was asked about, oldest first.
-
-    Raises:
-        DataError: A file is damaged.
-    """
+    """Return the entries of all runs and plans, oldest first; raise a DataError if a file is damaged."""
     entries = [read_entry(path, PlanApproval) for path in (folder / "runs").glob("*.json")]
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
@@ -314,14 +313,9 @@ def end_all(folder: Path) -> None:
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
-    """Store and log a person's decision, unless somebody else decided meanwhile; return the updated approval.
+    """Store and log the decision of a person about a plan, as it was shown, unless somebody else decided meanwhile.
 
-    Args:
-        folder: The folder of `Approvals`.
-        approval: The plan, as it was shown to the person.
-        approve: Whether the hospital takes part.
-        by: The account of the person.
-        reason: The person's reason, seen only by this hospital.
+    `by` is the person's account. Only this hospital sees the reason. The updated entry is returned.
 
     Raises:
         ConfigError: The reason is too long, or has characters that cannot be printed; or another person has decided
@@ -364,28 +358,6 @@ def _store_decision(folder: Path, approval: PlanApproval, *, before: str, by: st
     return decided
 
 
-def _raised_error(check: Callable[[], None]) -> CaucusError | None:
-    try:
-        check()
-    except CaucusError as error:
-        return error
-    return None
-
-
-def _new_entry(run: str, plan: Plan) -> PlanApproval:
-    """Return a new entry for a plan, without a decision."""
-    digest, seen = plan.digest().hex(), now()
-    return PlanApproval(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=seen, asked=seen)
-
-
-def _note_request(approval: PlanApproval) -> PlanApproval:
-    """Return the entry, updated after a request.
-
-    The time is not stored for an approved plan, since each of its questions is a request.
-    """
-    return replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
-
-
 def find_entry(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
     """Return the entry of a run and plan; None if this hospital was not asked about them.
 
@@ -403,12 +375,7 @@ def find_entry(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
 
 
 def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> Entry:
-    """Return the entry that a stored file describes.
-
-    Args:
-        path: The file.
-        kind: Frozen dataclass of the entry.
-        known: Fields of the entry that are not in the file.
+    """Return the entry, a dataclass of this kind, that a file describes, with the `known` fields that are not in it.
 
     Raises:
         DataError: The file is damaged.
@@ -438,8 +405,5 @@ def _store(folder: Path, approval: PlanApproval, *, first: Callable[[], None] = 
 
 
 def path_of(folder: Path, run: str, plan_digest: str) -> Path:
-    """Return the path of the file for a run and plan.
-
-    The run's name comes from the coordinator and never becomes part of the path.
-    """
+    """Return the path of the file for a run and plan, of which the run's name, the coordinator's word, is no part."""
     return folder / "runs" / f"{hashlib.sha256(f'{plan_digest}{run}'.encode()).hexdigest()[:32]}.json"

@@ -34,10 +34,8 @@ class UserFigures:
 
     Attributes:
         records: Largest number of records of one user that take part.
-        epsilon_released: Epsilon of the texts for readers.
-        released: What readers of the texts can find out.
-        epsilon_against: Epsilon against the coordinator and its colluders.
-        against: What these can find out.
+        epsilon_released, released: Epsilon of the texts for readers, and what these can find out.
+        epsilon_against, against: Epsilon against the coordinator and its colluders, and what these can find out.
     """
 
     records: int
@@ -65,8 +63,6 @@ class PlanFacts:
     """The facts about one plan.
 
     Attributes:
-        approval: The plan's entry among the hospital's decisions.
-        plan: The plan.
         guarantee: What the plan guarantees, with `party_epsilon` against the coordinator and `colluders` hospitals.
         hospitals: Names of the hospitals that take part, from this hospital's roster.
         unknown: Number of parties that are not on this hospital's roster.
@@ -74,13 +70,10 @@ class PlanFacts:
         colluders: Number of other hospitals that are assumed to help the coordinator: the number in the plan or the
             number in this hospital's limits, whichever is larger.
         planned: What can be found out from all that the run releases.
-        epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
-        alone: What can then be found out.
+        epsilon_alone, alone: Epsilon of this hospital's answers if only its own share of the noise protects them, and
+            what can then be found out.
         of_user: The figures for all records of one user together; None unless the plan protects single records, and a
             user has several that take part.
-        budget: The lifetime budget before and after the run.
-        answered: What this hospital has answered in the run, and what was charged for it.
-        records: Counts of this hospital's records by the plan's labels.
         fit: Whether this hospital would answer the plan once it is approved.
         before: The last approved run, other than this one, with the same plan or name; None if there is no such run.
         changes: The changes since the plan of `before`, each as a clause.
@@ -116,12 +109,8 @@ class PlanFacts:
     ) -> Self:
         """Return the facts about this plan, from the hospital's own files alone.
 
-        Args:
-            approval: The plan's entry, written by this version of the program.
-            settings: The hospital's settings.
-            private: The hospital's records.
-            known: All plans that the hospital was asked about, to find the previous plan of the same name.
-            alone: Whether the plan is shown alone; only then is the epsilon searched that would fit.
+        `known` are all plans that the hospital was asked about, to find the previous plan of the same name. Only where
+        a plan is shown `alone` is the epsilon searched that would fit.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.
@@ -182,18 +171,12 @@ class PlanFacts:
         return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
 
     def check_allowed(self) -> None:
-        """Raise a RefusalError if the plan must not be approved, since this hospital would not answer it.
-
-        Raises:
-            RefusalError: The plan is beyond the limits; the message says which, and what would fit.
-        """
+        """Raise a RefusalError, which says what would fit, if the plan is beyond the limits: nobody can approve it."""
         if not self.fit.beyond or self.approval.state == "ended":  # `decide` refuses a run that has ended
             return
-        fits = (
-            f", or tell the coordinator that epsilon {round_down(self.fit.epsilon)} would fit"
-            if self.fit.epsilon
-            else ""
-        )
+        fits = ""
+        if self.fit.epsilon:
+            fits = f", or tell the coordinator that epsilon {round_down(self.fit.epsilon)} would fit"
         raise RefusalError(
             Reason.OVER_LIMIT,
             f"not approved: run {escaped_line(self.approval.run)} is beyond this hospital's limits: {self.fit.beyond}",

@@ -8,6 +8,7 @@ plan with the same queries for the epsilon found, that plan has at least as much
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -49,13 +50,9 @@ class PlanFit:
 def fit_plan(
     plan: Plan, settings: HospitalSettings, charged: Sequence[ReleasedAnswers], *, search: bool = False
 ) -> PlanFit:
-    """Return whether this hospital would answer a plan that a person approves.
+    """Return whether this hospital would answer a plan that a person approves, after the charges of all other runs.
 
-    Args:
-        plan: The plan.
-        settings: The hospital's settings.
-        charged: Charges of all other runs.
-        search: Whether to search for the largest epsilon, which takes seconds.
+    Only with `search`, which takes seconds, is the largest epsilon searched.
 
     Raises:
         ConfigError: The roster is missing or is not this hospital's.
@@ -68,20 +65,15 @@ def fit_plan(
     except RefusalError as refused:
         fitting: float | None = 0.0
         if refused.reason is Reason.OVER_LIMIT and not refused.do:  # more noise may help
-            fitting = _searched_epsilon(plan, limits, counted, declared) if search else None
+            fitting = None
+            with suppress(Exception):  # whatever fails in this figure, a person must be able to refuse the plan
+                fitting = largest_epsilon(plan, limits, counted, declared=declared) if search else None
         return PlanFit(beyond=str(refused), advised=bool(refused.do), epsilon=fitting)
     try:
         check_kinds(plan, settings.party.kinds_of_writers)
     except RefusalError as refused:
         return PlanFit(beyond=str(refused), advised=bool(refused.do), epsilon=0.0)
     return PlanFit()
-
-
-def _searched_epsilon(plan: Plan, limits: Limits, charged: tuple[ReleasedAnswers, ...], declared: int) -> float | None:
-    try:
-        return largest_epsilon(plan, limits, charged, declared=declared)
-    except Exception:  # noqa: BLE001 whatever fails in this figure, a person must be able to refuse the plan
-        return None
 
 
 def largest_epsilon(
@@ -94,14 +86,8 @@ def largest_epsilon(
 ) -> float | None:
     """Return the maximum epsilon that the limits allow for all the plan's releases combined; 0 if they allow none.
 
-    Return None if the search takes longer than `SECONDS`; the next call then continues where this one stopped.
-
-    Args:
-        plan: The plan, which the limits refuse.
-        limits: The hospital's limits.
-        charged: Charges of other runs, for the data sets that the limits count.
-        declared: Maximum number of records that this hospital declares.
-        clock: Function that returns monotonic time in seconds.
+    Return None if the search takes longer than `SECONDS` by this clock; the next call then continues where this one
+    stopped. `charged` are the charges of other runs, for the data sets that the limits count.
     """
     ends = clock() + SECONDS
     least, most, fitting = 1.0, MOST_NOISE, 0.0

@@ -19,12 +19,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 
 
 def question_in_words(spec: Spec, language: str = ENGLISH) -> str:
-    """Return what a query asks, for the person at a hospital who decides about a plan.
-
-    Args:
-        spec: The query's specification.
-        language: Code of the reader's language.
-    """
+    """Return what a query asks, for the person at a hospital who decides about a plan, in the reader's language."""
     say = catalogue(__package__, language)
     sentence: str = getattr(say.asks, spec.kind)
     parts = [sentence.format(*(getattr(spec, name) for name in NUMBERS.get(spec.kind, ())))]

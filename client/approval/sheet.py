@@ -14,7 +14,7 @@ from client.approval.entries import PlanApproval
 from client.approval.facts import PlanFacts, round_down, round_up
 from client.approval.questions import question_in_words
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import shown_labels
+from client.records import shown_labels
 from common.domain import NOT_STATED, is_one_population
 from common.errors import CaucusError, ConfigError, PlanError
 from common.page.words import ENGLISH, catalogue, spelt
@@ -28,12 +28,9 @@ from common.system.log_lines import escaped_line, utc
 
 @dataclass(frozen=True, slots=True)
 class SheetFact:
-    """One fact of the sheet, or a further sentence about the previous fact.
+    """One fact of the sheet or, without a name, a further sentence about the previous fact.
 
-    Attributes:
-        name: The fact's name; empty for a further sentence.
-        sentence: The sentence.
-        english: Whether the sentence is English in every language, as errors are.
+    `english` says whether the sentence is English in every language, as errors are.
     """
 
     name: str
@@ -55,7 +52,6 @@ class PlanSheet:
     """One plan as a person sees it, in the terminal and on the page.
 
     Attributes:
-        approval: The plan's entry among the hospital's decisions.
         facts: The facts about the plan; None if it cannot be read or shown, as a plan of another version.
         sections: The facts in sentences.
         problem: Why the plan cannot be shown; empty if it can.
@@ -75,14 +71,8 @@ def plan_sheets(
 ) -> list[PlanSheet]:
     """Return the sheets of these plans, in their order.
 
-    A plan that cannot be read or shown takes no other plan down: it can be refused, for which only its run and its
-    digest are needed.
-
-    Args:
-        settings: The hospital's settings.
-        shown: The plans.
-        known: All plans that the hospital was asked about.
-        language: Code of the reader's language.
+    `known` are all plans that the hospital was asked about. A plan that cannot be read or shown takes no other plan
+    down: it can be refused, for which only its run and its digest are needed.
 
     Raises:
         CaucusError: The roster, the records or the ledger cannot be read.

@@ -24,9 +24,8 @@ from functools import partial
 from pathlib import Path
 
 from client.approval.entries import end_all
-from client.audit_log import AuditLog
+from client.audit_log import AuditLog, account
 from client.deploy import known_records
-from client.deploy.account import account
 from client.deploy.lost_charges import LostCharges, charge_of, find_lost_charges
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead, is_missing
@@ -36,8 +35,6 @@ from common.ledger.log import Entry
 from common.system import locks
 from common.system.commands import Commands, add_command, add_folder
 from common.system.log_lines import escaped_line, now
-
-_DO = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if nobody knows"
 
 
 def register(topics: Commands) -> None:
@@ -83,15 +80,9 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _is_refused(path: Path, noted_head: NotedHead) -> bool:
-    """Return whether the service refuses the ledger because something is lost or damaged.
-
-    The ledger is opened as the service opens it, which undoes an interrupted write.
-
-    Raises:
-        LedgerError: The ledger cannot be read or written for a cause that no charge removes.
-    """
+    """Return whether the service refuses the ledger because something is lost or damaged, which charges can replace."""
     try:
-        noted_head.opened_at_start(path)
+        noted_head.opened_at_start(path)  # as the service does, which undoes an interrupted write
     except (IncompleteLedgerError, DamagedLedgerError):
         return True
     return False
@@ -137,11 +128,7 @@ def _noting(settings: HospitalSettings, charged: Mapping[str, int], lost: float 
 
 
 def _check_all_known(lost: LostCharges, former: Sequence[str]) -> None:
-    """Check that nothing is lost beyond the charges of plans that are known here.
-
-    Raises:
-        ConfigError: A person must say with --lost what else was spent.
-    """
+    """Raise a ConfigError if charges are lost whose plans are not known here: a person must say what was spent."""
     if former:
         raise _number_wanted(f"in {' and '.join(former)}, over the same records")
     if not lost.certain:
@@ -154,8 +141,8 @@ def _check_all_known(lost: LostCharges, former: Sequence[str]) -> None:
 
 
 def _number_wanted(where: str) -> ConfigError:
-    expected = f"epsilon of what was spent {where}"
-    return ConfigError("--lost", expected=expected, got="no number", do=_DO)
+    do = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if nobody knows"
+    return ConfigError("--lost", expected=f"epsilon of what was spent {where}", got="no number", do=do)
 
 
 def _of_number(epsilon: float | None, ledger: Ledger) -> list[Entry]:

@@ -48,12 +48,10 @@ class Audit:
     Attributes:
         when: Time, ISO 8601 in UTC.
         texts: Number of synthetic texts.
-        records: Number of records that were compared.
-        control: Number of control records that were compared.
+        records, control: Numbers of records and of control records that were compared.
         left_out: Number of records of both kinds that were left out because their text occurs more than once.
         learning: Tests of whether the texts depend on the records at all ("no learning"), one for each feature.
-        epsilon: The tested ε; None if no guarantee was tested.
-        delta: The tested δ; None if no guarantee was tested.
+        epsilon, delta: The tested ε and δ; None if no guarantee was tested.
         promise: Tests of the guarantee (ε, δ), one for each feature.
         language: Language whose patterns of personal information were searched for in the texts.
         searched: Number of texts that were searched, evenly spread over all; 0 if the patterns are not installed.
@@ -97,13 +95,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseAudit:
-    """An audit of a release that was made and stored.
-
-    Attributes:
-        audit: The result.
-        untested: Lines on features that could not be tested here.
-        path: The file with the result.
-    """
+    """An audit that was made: its result, lines on features that could not be tested here, and the result's file."""
 
     audit: Audit
     untested: tuple[str, ...]
@@ -183,13 +175,8 @@ def audit_release(
 ) -> ReleaseAudit:
     """Compare synthetic texts with the records and with control records, and store the result.
 
-    Args:
-        settings: The hospital's settings.
-        texts_file: Synthetic texts.
-        control_file: Control records, in the format of the records.
-        epsilon: Epsilon of a guarantee to test as well; None to test no guarantee.
-        delta: Delta of that guarantee.
-        language: Language of the texts, from `common.personal_patterns.LANGUAGES`.
+    With `epsilon` and `delta`, that guarantee is tested as well. `language` is one of
+    `common.personal_patterns.LANGUAGES`.
 
     Raises:
         CaucusError: A file cannot be read, is open to others or has too few records, or a value is out of range.
@@ -210,12 +197,9 @@ def audit_release(
     )
     pool = [training[place] for place in kept] + [control[place] for place in kept_control]
     flags, untested = _flags(settings, pool, texts)
-    tests = learning.learning(flags, len(kept))
-    promise = (
-        learning.promise(flags, len(kept), epsilon=epsilon, delta=delta)
-        if epsilon is not None and delta is not None
-        else []
-    )
+    tests, promise = learning.learning(flags, len(kept)), list[Promise]()
+    if epsilon is not None and delta is not None:
+        promise = learning.promise(flags, len(kept), epsilon=epsilon, delta=delta)
     searched = () if untested else texts[:: max(1, math.ceil(len(texts) / MOST_SEARCHED))]
     kinds_by_text = [set(entities(text, language)) for text in searched]
     made = Audit(

@@ -1,4 +1,4 @@
-"""`caucus-party check`: whether this hospital is ready, and what data will leave it."""
+"""`caucus-party check`: whether this hospital is ready, and what will leave it. `models` fetches models for it."""
 
 import argparse
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from dataclasses import asdict
 from client.deploy.preflight import CHECKS, PROBLEM, PreflightFinding, findings
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
+from common.models.catalogue import ENCODER
+from common.models.fetch import add_models
 from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.log_lines import wrap_lines
 from common.versions import versions
@@ -31,7 +33,8 @@ _RESULT = 8
 
 
 def register(commands: Commands) -> None:
-    """Add the `check` command."""
+    """Add the `check` and `models` commands."""
+    add_models(commands, program="caucus-party", purposes=(ENCODER,))
     parser = add_command(
         commands,
         "check",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from client.approval.entries import find_entry
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import MOST_LABELS, shown_label
+from client.records import MOST_LABELS, shown_label
 from common.domain import Record
 from common.spelling import alike
 
@@ -14,12 +14,7 @@ _TURNED = re.compile(r"[0-9][.,][0-9]+E[+-]?[0-9]+")
 
 
 def advice_on_users(private: Sequence[Record], unit: str) -> list[str]:
-    """Return advice where several names may be one user's, or where there are none although users are protected.
-
-    Args:
-        private: The hospital's records.
-        unit: The unit that the hospital's limits protect, "sample" or "user".
-    """
+    """Return advice where several names may be one user's, or where there are none although users are the `unit`."""
     users = {record.user for record in private} - {None}
     similar = sum(map(len, alike(user for user in users if user is not None)))
     advice = []

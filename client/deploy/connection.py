@@ -48,7 +48,7 @@ class Connection:
     """Facts about the connection of one request to the front door, the coordinator's public endpoint.
 
     Attributes:
-        secure: Version of TLS that was used.
+        secure: Version of TLS.
         expires: Time at which the coordinator's certificate expires.
         ahead: Seconds by which this machine's clock is ahead of the coordinator's; None if the answer had no date. The
             coordinator's dates are in whole seconds.
@@ -62,12 +62,7 @@ class Connection:
 
 
 def connect(settings: HospitalSettings) -> Connection:
-    """Query the health endpoint of the coordinator's front door.
-
-    The request uses TLS, with the coordinator's own certificate authority.
-
-    Returns:
-        Facts about the connection.
+    """Query the health endpoint of the front door over TLS, with the coordinator's own certificate authority.
 
     Raises:
         ConfigError: The certificate is expired, not yet valid, signed by another authority or for another host; or the

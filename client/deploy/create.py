@@ -169,11 +169,7 @@ def load_invitation(path: Path) -> Invitation:
 
 
 def check_number(count: int, declared: PartyFile) -> None:
-    """Raise a DataError if there are more records than the hospital has declared.
-
-    Raises:
-        DataError: There are more records; the message contains only the declared number, which is public.
-    """
+    """Raise a DataError, with the declared number only, if there are more records than the hospital has declared."""
     if count > declared.max_records:
         raise DataError(
             "records",
@@ -184,11 +180,7 @@ def check_number(count: int, declared: PartyFile) -> None:
 
 
 def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
-    """Return a new hospital's public file, and the content of each secret file, keyed by its path in the folder.
-
-    Args:
-        name: The hospital's name.
-        most: The maximum number of records that the hospital declares.
+    """Return the public file of a hospital with at most `most` records, and its secret files' content, keyed by path.
 
     Raises:
         ConfigError: The name is too long or cannot be printed, or the number is out of range.
@@ -217,10 +209,8 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 def sections(*, by_user: bool = False) -> str:
     """Return the sections of configs/client.yaml for a new hospital: `limits`, and no writers.
 
-    Each writer is null, with its settings in comments below it, ready to be enabled.
-
-    Args:
-        by_user: Whether the limits demand plans that protect each user as a whole; otherwise they are unchanged.
+    Each writer is null, with its settings in comments below it, ready to be enabled. With `by_user` the limits demand
+    plans that protect each user as a whole.
     """
     text = (resources.files("configs") / "client.yaml").read_text(encoding="utf-8")
     if by_user:
@@ -254,10 +244,7 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 
 def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
-    """Raise a ConfigError if the relay's account could replace the whole folder.
-
-    It could do so, for example, if the folder lies in that account's home folder.
-    """
+    """Raise a ConfigError if the relay's account could replace the whole folder, as one in its home folder."""
     groups = os.getgrouplist(account.pw_name, account.pw_gid)
     for above in {*folder.absolute().parents, *folder.resolve().parents}:
         if not above.exists():

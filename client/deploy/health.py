@@ -21,12 +21,7 @@ PATIENCE = 5.0
 
 
 def fault(folder: Path, half: str) -> str | None:
-    """Return what is wrong with one half of a hospital; None if nothing is.
-
-    Args:
-        folder: The hospital's folder.
-        half: "service" or "relay".
-    """
+    """Return what is wrong with one half of a hospital, "service" or "relay"; None if nothing is."""
     supervisor = status(folder, half)
     if supervisor is None:
         return f"{half} is not started"

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from client import database
-from client.deploy.account import account
+from client.audit_log import account
 from client.deploy.known_records import note_path
 from client.deploy.left import LEFT, Left
 from client.deploy.settings import SIDES, HospitalSettings

@@ -19,8 +19,7 @@ class Left:
     """The content of `left.json`.
 
     Attributes:
-        hospital: The hospital's name.
-        left: When it left, ISO 8601 in UTC.
+        left: When the hospital left, ISO 8601 in UTC.
         by: The account that gave the command.
         head: Head of the sealed ledger; empty if there is no ledger, since nothing was answered.
         sha256: SHA-256 of each kept file, keyed by its path in the folder.

@@ -76,11 +76,9 @@ def find_lost_charges(settings: HospitalSettings, ledger: Ledger | None) -> Lost
 
 
 def charge_of(epsilon: float, *, run: str = "") -> Entry:
-    """Return the charge, to every record, of an epsilon of which nothing else is known.
+    """Return the charge, to every record, of an epsilon above 0 of which nothing else is known, as pure epsilon.
 
-    Args:
-        epsilon: The epsilon, above 0; it is charged as pure epsilon.
-        run: Name of the charge in the ledger that had it; empty for a new one, whose name has the epsilon and the date.
+    `run` is its name in the ledger that had it; a new one is named by its epsilon and the date.
     """
     return Entry(
         run=run or f"{LOST}, epsilon {epsilon!r}, {now()}",

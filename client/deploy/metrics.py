@@ -38,11 +38,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class HospitalMetrics(Collector):
-    """The hospital's status as metrics, read from the files again at each request.
-
-    Args:
-        folder: The hospital's folder.
-    """
+    """The status of the hospital with this folder as metrics, read from the files again at each request."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -81,11 +77,7 @@ class HospitalMetrics(Collector):
 
 
 def server(folder: Path, port: int) -> WSGIServer:
-    """Return a server of these metrics on loopback; `serve_forever` runs it.
-
-    Raises:
-        OSError: The port is in use.
-    """
+    """Return a server of these metrics on loopback, for `serve_forever`; raise an OSError if the port is in use."""
     registry = CollectorRegistry()
     registry.register(HospitalMetrics(folder))
     app = _metrics_alone(make_wsgi_app(registry))

@@ -52,11 +52,7 @@ class NodeState:
 
 
 def node_state(settings: HospitalSettings, children: Mapping[str, Mapping[str, Any]]) -> NodeState:
-    """Return the state of the connection.
-
-    Args:
-        settings: The hospital's settings.
-        children: The hospital's processes, keyed by name, as `processes.child_states` returns them.
+    """Return the state of the connection, given the hospital's processes (`processes.child_states`).
 
     Raises:
         OSError: A log cannot be read.

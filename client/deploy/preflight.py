@@ -22,7 +22,7 @@ from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.deploy.roster import RESTART, running_records, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
-from client.deploy.shown_labels import shown_labels
+from client.records import shown_labels
 from client.releases import releases
 from client.writers import causal_model
 from common.domain import Record
@@ -88,12 +88,9 @@ class PreflightFinding:
 def findings(
     settings: HospitalSettings, *, offline: bool = False, only: Collection[str] | None = None
 ) -> Iterator[PreflightFinding]:
-    """Run the checks, and yield each finding as soon as it is available.
+    """Run the checks, all or `only` those of these names, and yield each finding as soon as it is available.
 
-    Args:
-        settings: Settings of the hospital.
-        offline: Whether to skip the checks that need the coordinator.
-        only: Names of the checks to run; None for all.
+    Checks that need the coordinator are skipped if `offline`.
     """
     preflight = _Preflight(settings, offline=offline)
     for check, (probe, fix) in CHECKS.items():
@@ -335,10 +332,6 @@ def place_of_note(settings: HospitalSettings) -> PreflightFinding:
 
 def try_relay_account(settings: HospitalSettings, user: str) -> None:
     """Let the relay's account read its key and look for the relay's code; only root can try it.
-
-    Args:
-        settings: The hospital's settings.
-        user: Name of the account.
 
     Raises:
         ConfigError: There is no such account, or it cannot execute the relay or read its key.

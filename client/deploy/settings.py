@@ -41,17 +41,8 @@ from common.system.yaml_file import YamlFile, add_location
 from common.validate import check_type, integers_in, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (
-    *REQUIRED,
-    "proxy",
-    "approval",
-    "relay_user",
-    "ledger_head",
-    "metrics_port",
-    "labelled",
-    "headings",
-    "windows",
-)
+OPTIONAL = ("proxy", "approval", "relay_user", "ledger_head", "metrics_port", "labelled", "headings", "windows")
+KEYS = (*REQUIRED, *OPTIONAL)
 """Keys that a deployment's file has in addition to the sections of `client/settings.py`."""
 
 REMOVED = "structure"
@@ -65,11 +56,7 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder is that of a hospital, which has not left.
-
-    Raises:
-        ConfigError: There is no `client.yaml`.
-    """
+    """Raise a ConfigError if a folder is not that of a hospital, or if the hospital has left."""
     if (folder / "client.yaml").is_file():
         return
     if left := Left.of(folder):
@@ -85,24 +72,18 @@ def check_folder(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HospitalSettings:
-    """The content of `client.yaml`.
+    """The content of `client.yaml`; the file that `create.py` writes explains each key.
 
     Attributes:
-        folder: The hospital's folder.
-        name: The hospital's name.
-        records: File of private records.
         encoder: "hashed_ngrams", a name in the catalogue, such as "minilm", or a model's folder.
         coordinator: host:port of the coordinator's front door, its public endpoint.
         proxy: http://HOST:PORT of the proxy on the way to the coordinator; None for a direct connection.
         bundle: SHA-256 of the only bundle whose messages are answered.
-        approval: "manual" or "auto".
         relay_user: Account under which the relay runs if root starts it.
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
         metrics_port: Port on 127.0.0.1 that serves metrics to this hospital's own Prometheus; None for no metrics.
         party: Limits and writers, which simulated parties have too.
-        labelled: Whether each record has a label; records of text alone take part in plans without labels.
-        headings: Headings of the records' sections, for plans by sections; if empty, no record takes part in such
-            plans.
+        headings: Headings of the records' sections; if empty, no record takes part in plans by sections.
         windows: What the encoder reads of a text longer than its window: "first" or "average", as in the plan.
         written: Full names of all keys in the file, such as "limits.max_epsilon".
     """
@@ -172,11 +153,7 @@ class HospitalSettings:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
 
     def check_limits(self) -> None:
-        """Check that the file has the section `limits`, which a relay's file in a container lacks.
-
-        Raises:
-            ConfigError: The section is missing, as in a file that was cut off.
-        """
+        """Raise a ConfigError if the file lacks `limits`, as one that was cut off, or a relay's in a container."""
         if "limits" not in self.written:
             raise ConfigError(
                 "limits",
@@ -191,12 +168,7 @@ class HospitalSettings:
 
         `records.load_records` documents remarks and errors.
         """
-        return records.load_records(
-            self.records,
-            may_be_empty=may_be_empty,
-            labelled=self.labelled,
-            remarks=remarks,
-        )
+        return records.load_records(self.records, may_be_empty=may_be_empty, labelled=self.labelled, remarks=remarks)
 
     @property
     def private(self) -> Path:
@@ -232,30 +204,17 @@ class HospitalSettings:
         return self.private / "audit.jsonl"
 
     def identity(self) -> Identity:
-        """Return this hospital's signing key, which never leaves the hospital.
-
-        Raises:
-            ConfigError: The file is missing, open to others or too short.
-        """
+        """Return this hospital's signing key, which never leaves; raise a ConfigError if its file is wrong or open."""
         check_secret(self.private / "identity.key")
         return Identity((self.private / "identity.key").read_bytes())
 
     def approvals(self) -> Approvals:
         """Return the hospital's decisions, bound to the file of records in its current state."""
-        return Approvals(
-            self.private,
-            records=self.records,
-            key=self.records_key(),
-            labelled=self.labelled,
-            headings=self.headings,
-        )
+        key = self.records_key()
+        return Approvals(self.private, records=self.records, key=key, labelled=self.labelled, headings=self.headings)
 
     def records_key(self) -> bytes:
-        """Return the key for the digest of the file of records.
-
-        Raises:
-            ConfigError: The file is missing, open to others or too short.
-        """
+        """Return the key for the digest of the file of records; errors are those of `identity`."""
         path = self.private / "records.key"
         check_secret(path)
         key = path.read_bytes()
@@ -272,12 +231,7 @@ class HospitalSettings:
         return certificate_of(self.node / "ca.crt", do=f"caucus-party invitation {self.folder} invitation.json")
 
     def party_file(self) -> PartyFile:
-        """Return this hospital's own public data.
-
-        Raises:
-            ConfigError: The file is not a party's file.
-            OSError: The file cannot be read.
-        """
+        """Return this hospital's own public data; `PartyFile.load` has the errors."""
         return PartyFile.load(self.folder / PartyFile.FILE)
 
     def roster_file(self) -> RosterFile:

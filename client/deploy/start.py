@@ -150,12 +150,9 @@ def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
 
 
 def hospital_children(settings: HospitalSettings, halves: Sequence[str], until_idle: float = math.inf) -> list[Child]:
-    """Return the processes of these halves of a hospital.
+    """Return the processes of these halves of a hospital, "service", "relay" or both.
 
-    Args:
-        settings: The hospital's settings.
-        halves: The halves to start: "service", "relay" or both.
-        until_idle: Seconds without a message after which the relay ends, and then all other processes.
+    After `until_idle` seconds without a message the relay ends, and then all other processes.
     """
     service = []
     if "service" in halves:

@@ -43,9 +43,8 @@ class LedgerSpending:
     """What the hospital has spent according to its ledger.
 
     Attributes:
-        events: Number of events in the ledger.
         charged: Number of answers that were charged.
-        epsilon: Epsilon of all charged answers together, as the limit on all runs counts it; may be infinite.
+        epsilon: Epsilon of all of them together, as the limit on all runs counts it; may be infinite.
         left: Remainder of `lifetime_epsilon`; None if there is no such limit, or if the service does not start with
             this ledger, so that nobody knows what was spent.
         problem: Why the party service does not start with this ledger; empty if it does.
@@ -67,12 +66,9 @@ class HospitalStatus:
     Attributes:
         processes: ID and number of restarts of each process, keyed by its name; the ID is None while it waits to start
             again.
-        node: State of the connection to the coordinator.
         awaiting: Number of plans that await approval.
         unreadable: Number of these that cannot be read here; they can be refused.
         audit_used: Fraction of the audit log's maximum size that is used.
-        requests: Totals from the audit log.
-        spending: Spending according to the ledger.
         noted_head: The ledger's head as noted outside the ledger; None if there is no note.
         certificate_days: Days until the certificate of the coordinator's authority expires; None if this account may
             not read it.
@@ -164,8 +160,7 @@ def _requests(requests: AuditTotals) -> Iterator[str]:
 def _budget(status: HospitalStatus, settings: HospitalSettings) -> Iterator[str]:
     spending, limits = status.spending, settings.party.limits
     spent = "infinite" if math.isinf(spending.epsilon) else _rounded(spending.epsilon)
-    delta = f"{limits.lifetime_delta:g}"
-    yield f"answers charged: {spending.charged}; epsilon of all of them at delta {delta}: {spent}"
+    yield f"answers charged: {spending.charged}; epsilon of all of them at delta {limits.lifetime_delta:g}: {spent}"
     if spending.uncharged:
         runs = ", ".join(map(escaped_line, spending.uncharged))
         yield f"answered, by the audit log, but not charged in this ledger: {runs}"
@@ -178,8 +173,7 @@ def _budget(status: HospitalStatus, settings: HospitalSettings) -> Iterator[str]
     values = ", ".join(f"{name} {value}" for name, value in asdict(limits).items() if name != "queries")
     yield from wrap_lines(f"limits: {values}", _INDENT)
     yield from wrap_lines(f"queries that are answered: {', '.join(limits.queries)}", _INDENT)
-    noted = status.noted_head or "none"
-    yield f"ledger: {spending.events} events; noted head {noted} in {settings.noted_head.path}"
+    yield f"ledger: {spending.events} events; noted head {status.noted_head or 'none'} in {settings.noted_head.path}"
     if spending.problem:
         yield f"the party service does not start: {spending.problem}"
 
@@ -228,13 +222,9 @@ def read_spending(settings: HospitalSettings) -> LedgerSpending:
 
 
 def spending_of(ledger: Ledger | None, problem: str, answered: Questions, limits: Limits) -> LedgerSpending:
-    """Return what was spent according to a ledger.
+    """Return what was spent according to a ledger, as the limits count it; nothing if there is none.
 
-    Args:
-        ledger: The ledger; None if it cannot be read, or if there is none yet.
-        problem: Why the party service does not start with it; empty if it does.
-        answered: The questions that the audit log says were answered.
-        limits: The limits, which count what is spent.
+    `problem` says why the party service does not start with it, and `answered` which questions were answered.
     """
     entries = ledger.entries() if ledger else ()
     epsilon = limits.spent(entry.cost for entry in entries) if ledger else 0.0

@@ -61,9 +61,7 @@ class Learning:
     """The test of "no learning" by one feature.
 
     Attributes:
-        feature: The feature's name.
-        training: Number of training records that are disclosed.
-        control: Number of control records that are disclosed.
+        training, control: Numbers of training and of control records that are disclosed.
         p: Probability that at least this number of training records is disclosed without learning.
         rejected: Whether "no learning" is rejected, corrected for the number of features.
     """
@@ -80,7 +78,6 @@ class Promise:
     """The test of a promised (ε, δ) by one feature.
 
     Attributes:
-        feature: The feature's name.
         right: Number of pairs in which only the training record is disclosed.
         wrong: Number of pairs in which only the control record is disclosed.
         p: Bound on the probability of this number of right pairs or more if the promise holds.

@@ -15,22 +15,46 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from client import refusals
+from client.approval.facts import round_down, round_up
+from client.approval.sheet import coordinator_sight
 from client.deploy.audit_reading import last_of_audit
 from client.deploy.ledger import export_events
 from client.deploy.preflight import OF_COORDINATOR, findings
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import hospital_status
-from client.page.budget import budget
+from client.page.budget import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, budget
 from client.page.limits import limits_in_force
 from client.page.plans import list_plans, plan_sheet, recent_decision, state, store_decision
 from client.page.release import audit_chosen_release, forget, receive
-from client.page.render import PAGES
 from client.releases import releases
+from common.domain import NOT_STATED
 from common.page import app
 from common.page.access import BYTES, Access, Door
+from common.page.render import Pages
+from common.page.words import catalogue
+from common.phrases import capital, group_by_four
+from common.plan.words import readers_guess
 from common.system.certificates import SOON
-from common.system.log_lines import last_lines
+from common.system.log_lines import escaped_line, last_lines
 
+PAGES = Pages(
+    __package__,
+    tabs=("plans", "budget", "limits", "now", "release"),
+    filters={"fours": group_by_four, "plain": escaped_line, "sentence": capital},
+    figures={"down": round_down, "local": str, "up": round_up},
+    values={
+        "coordinator_sight": coordinator_sight,
+        "not_stated": NOT_STATED,
+        "plan_words": partial(catalogue, "common.plan"),
+        "readers_guess": readers_guess,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": RIGHT,
+        "bottom": BOTTOM,
+    },
+)
+"""The templates of the page, and the functions and values that they use."""
 page = PAGES.page
 RECEIVE = "/receive"
 """Path to which the page's script uploads a file of texts."""

@@ -1,8 +1,14 @@
-"""What this hospital has spent in each run and over time, as its limits count it, and the ledger that records it."""
+"""What this hospital has spent in each run and over time, as its limits count it, and the ledger that records it.
 
+The plot over time is drawn without a script: the sum is constant between charges, and a line above shows the limit. Its
+coordinates are in user units of an SVG view box, with y pointing down.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import groupby
 
 from client.deploy.audit_reading import LogLine, Questions, accepted_ledgers, answered_questions
@@ -11,7 +17,6 @@ from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import LedgerSpending, spending_of
 from client.guard import Limits
-from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
 from common.ledger.ledger import Head
 from common.ledger.log import Entry
@@ -20,6 +25,11 @@ MOST_EVENTS = 50
 """Number of most recent events that the page shows; the exported file has all events."""
 MOST_STEPS = 100
 """Maximum number of steps in the plot. If there are more, only every n-th step and the last step are drawn."""
+WIDTH, HEIGHT = 720, 300
+LEFT, RIGHT, TOP, BOTTOM = 52, 708, 16, 262
+_TICKS = 5
+_ABOVE = 1.08
+"""Upper end of the y axis, relative to the largest value that is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +38,6 @@ class RunSpending:
 
     Attributes:
         number: The run's number on the page, from 1; runs are numbered in the order of their first charges.
-        run: The run's name.
         answered: Number of questions that were answered, by the audit log.
         answers: Number of answers that were charged.
         first: Time of the first answer, or of the charges if `ledger accept` made them all and no answer is known.
@@ -46,15 +55,32 @@ class RunSpending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepPlot:
+    """A drawing of a sum over time.
+
+    Attributes:
+        path: The steps, as data of an SVG path.
+        marks: Position (x, y) of each step, and the number of its run in the table, from 1.
+        limit: y coordinate of the limit; None if there is no limit.
+        y_ticks: y and text of each tick.
+        x_ticks: x, text and anchor of the first and the last time.
+    """
+
+    path: str
+    marks: tuple[tuple[float, float, int], ...]
+    limit: float | None
+    y_ticks: tuple[tuple[float, str], ...]
+    x_ticks: tuple[tuple[float, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetView:
     """The budget of all runs together.
 
     Attributes:
         limits: The hospital's limits, which count what is spent; their `separate_data_sets` says that the service
             counts only data sets that share a record with the current one, so that its figures may be lower.
-        spending: What all runs together have spent, as `caucus-party status` prints it.
         right_guesses: Percentage of right guesses whether a record took part, by somebody who sees all answers so far.
-        runs: Spending by run.
         plot: Spending over time; None if there is nothing to draw.
         head: Head of the ledger, which was checked from end to end; None if there is no ledger.
         noted: The head that is noted outside the ledger; None if there is no note.
@@ -141,3 +167,47 @@ def _steps(entries: Sequence[Entry], limits: Limits, numbers: dict[str, int]) ->
     each = -(-len(ends) // MOST_STEPS) if ends else 1
     for charged, number in ends[::-1][::each][::-1]:  # from the end, so that the last is among them
         yield entries[charged - 1].charged, number, limits.spent(entry.cost for entry in entries[:charged])
+
+
+def step_plot(steps: Sequence[tuple[str, int, float]], limit: float | None) -> StepPlot | None:
+    """Return the layout of a plot with the limit of the sum; None if there is nothing to draw, or a sum is infinite.
+
+    Each step is a time (ISO 8601), the number of the run, and the sum from that time on, in chronological order.
+    """
+    if not steps or not all(math.isfinite(total) for _, _, total in steps):
+        return None
+    times = [datetime.fromisoformat(when).timestamp() for when, _, _ in steps]
+    first, last = times[0], max(times[-1], times[0] + 1)
+    top = _ABOVE * max(steps[-1][2], limit or 0)
+
+    def x(time: float) -> float:
+        # The first step is not on the axis, where it could not be seen.
+        return round(LEFT + (RIGHT - LEFT) * (0.04 + 0.92 * (time - first) / (last - first)), 1)
+
+    def y(value: float) -> float:
+        return round(BOTTOM - (BOTTOM - TOP) * value / top, 1)
+
+    pieces = [f"M{LEFT} {y(0)}"]
+    for time, (_, _, total) in zip(times, steps, strict=True):
+        pieces.append(f"H{x(time)}V{y(total)}")
+    pieces.append(f"H{RIGHT}")
+    tick = _tick(top)
+    return StepPlot(
+        path="".join(pieces),
+        marks=tuple((x(time), y(total), run) for time, (_, run, total) in zip(times, steps, strict=True)),
+        limit=None if limit is None else y(limit),
+        y_ticks=tuple((y(number * tick), f"{number * tick:g}") for number in range(int(top / tick) + 1)),
+        x_ticks=((x(first), _day(first), "start"), (x(last), _day(last), "end"))
+        if _day(first) != _day(last)
+        else ((x(first), _day(first), "start"),),
+    )
+
+
+def _tick(top: float) -> float:
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(top / _TICKS))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _TICKS)
+
+
+def _day(time: float) -> str:
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}"

@@ -42,13 +42,7 @@ class RequestedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """One limit.
-
-    Attributes:
-        name: The limit's name in `client.yaml`.
-        value: The limit's value in `client.yaml`, or its default if the file does not set it.
-        asked: The value that each of the last plans requests.
-    """
+    """One limit: its name in `client.yaml`, its value there or by default, and what each of the last plans requests."""
 
     name: str
     value: str
@@ -112,14 +106,7 @@ def limits_in_force(settings: HospitalSettings) -> InForce:
 def requested_values(
     plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers], *, declared: int
 ) -> dict[str, RequestedValue]:
-    """Return the value that a plan requests for each limit, keyed by the limit's name.
-
-    Args:
-        plan: The plan.
-        limits: The limits, whose `refusals` decide whether a value is beyond its limit.
-        charged: The charges of other runs.
-        declared: Number of records that this hospital declares.
-    """
+    """Return the value that a plan requests for each limit, keyed by its name; `charged` are charges of other runs."""
     specs, secure = [query.spec for query in plan.queries], plan.secure
     helpers, coalition = (limits.helpers(plan), limits.coalition(plan)) if secure else (0, 0)
     values = {

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from client.approval.amounts import AnsweredSoFar, answered_so_far
-from client.approval.entries import LIMITS, PlanApproval, approvals, decide, find_entry
+from client.approval.entries import PlanApproval, approvals, decide, find_entry
 from client.approval.fit import fit_plan
 from client.approval.sheet import PlanSheet, plan_sheets
-from client.deploy.account import account
+from client.audit_log import LIMITS, account
 from client.deploy.audit_reading import LogLine, last_of_audit
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
@@ -29,10 +29,7 @@ MOST_COMPARED = 20
 class DecidedPlan:
     """One plan that has been decided on.
 
-    Attributes:
-        approval: The plan's entry among the hospital's decisions.
-        beyond: Why the plan is refused although it is approved; empty if it is not refused, or if its run has ended.
-        answered: What was answered in its run, and what was charged for it.
+    `beyond` says why it is refused although it is approved; empty if it is not refused, or if its run has ended.
     """
 
     approval: PlanApproval
@@ -73,19 +70,17 @@ def list_plans(settings: HospitalSettings, language: str = ENGLISH) -> PlanLists
     shown = plan_sheets(settings, [entry for entry in known if entry.state == "awaiting"], known, language)
     beyond = [sheet for sheet in shown if sheet.facts and sheet.facts.fit.beyond]
     within = [sheet for sheet in shown if sheet.facts and not sheet.facts.fit.beyond]
-    decided = {
-        state: [entry for entry in reversed(known) if entry.state == state]
-        for state in ("refused", "approved", "ended")
-    }
+    newest = known[::-1]
+    refused = [entry for entry in newest if entry.state == "refused"]
     return PlanLists(
         waiting=tuple(sheet for sheet in within if not sheet.approval.reason_run_is_over()),
         quiet=tuple(sheet for sheet in within if sheet.approval.reason_run_is_over()),
         beyond=tuple(beyond),
         unreadable=tuple(sheet for sheet in shown if sheet.facts is None),
-        refused=_decided_plans(settings, [entry for entry in decided["refused"] if entry.by != LIMITS]),
-        by_limits=_decided_plans(settings, [entry for entry in decided["refused"] if entry.by == LIMITS]),
-        approved=_decided_plans(settings, decided["approved"]),
-        ended=_decided_plans(settings, decided["ended"]),
+        refused=_decided_plans(settings, [entry for entry in refused if entry.by != LIMITS]),
+        by_limits=_decided_plans(settings, [entry for entry in refused if entry.by == LIMITS]),
+        approved=_decided_plans(settings, [entry for entry in newest if entry.state == "approved"]),
+        ended=_decided_plans(settings, [entry for entry in newest if entry.state == "ended"]),
         unasked=_unasked(settings, known),
     )
 
@@ -110,9 +105,7 @@ def recent_decision(settings: HospitalSettings, run: str, digest: str) -> Decide
 def store_decision(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval:
     """Store the decision made in a form, and return the plan's updated entry.
 
-    Args:
-        settings: The hospital's settings.
-        form: Fields "run", "digest", "seen" (the entry's state on the page), "decision" and "reason".
+    The form's fields are "run", "digest", "seen" (the entry's state on the page), "decision" and "reason".
 
     Raises:
         ConfigError: There is no such plan, somebody has decided since the page was made, or a field is invalid.

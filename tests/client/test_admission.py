@@ -51,15 +51,7 @@ def test_a_limit_that_is_lowered_holds_from_the_next_question_on_and_nothing_is_
     assert "expected" in caplog.text
     file.edit(limits=OPEN)
     assert isinstance(send(party, m.Ask(query())), m.Answer)
-    assert charged(party) == 1
-
-
-def test_a_limit_that_is_lowered_between_two_questions_stops_the_second(tmp_path):
-    file = File()
-    party = service(tmp_path, 0, terms=file)
-    send(party, m.Open(PLAIN.to_json()))
-    assert isinstance(send(party, m.Ask(query())), m.Answer)
-    file.edit(limits=LOWER["lifetime_epsilon"])
+    file.edit(limits=limits)
     assert send(party, m.Ask(query(1)), index=1) == m.Refusal(Reason.OVER_LIMIT)
     assert charged(party) == 1
 

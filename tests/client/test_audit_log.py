@@ -1,84 +1,58 @@
 import json
 import os
+from unittest.mock import Mock
 
 import pytest
 
 from client import audit_log as module
-from client.approval.entries import Approvals
 from client.audit_log import AuditLog
 from common import messages as m
-from common import wire
-from tests.support.federations import CANARY, plan, query, service
-
-PLAN = plan(3, secure=False, threshold=1)
+from tests.support.federations import CANARY, query
+from tests.support.party_requests import PLAIN, hospital, send
 
 
-@pytest.fixture
-def records(tmp_path):
-    path = tmp_path / "notes.csv"
-    path.write_text("text,label\n")
-    return path
+def lines(log):
+    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
-class Open:
-    """A party with approvals and an audit log, and what it is sent."""
-
-    def __init__(self, tmp_path, records):
-        approvals = Approvals(tmp_path / "private", records=records, key=b"k" * 32)
-        self.audit_log = AuditLog(tmp_path / "private")
-        self.party = service(tmp_path, 0, approvals=approvals, audit_log=self.audit_log)
-        self.log = tmp_path / "private" / "audit.jsonl"
-
-    def send(self, body, **place):
-        parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body, **place))
-        return wire.unpack(self.party.handle(parcel)).body
-
-    def lines(self):
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
-
-
-def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path, records):
-    opened = Open(tmp_path, records)
-    assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
-    assert isinstance(opened.send(m.AskUnmask(frozenset({0}))), m.Refusal)
-    assert isinstance(opened.send(m.Close()), m.Closed)
-    decided, *requests = opened.lines()
+def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path):
+    opened, log = hospital(tmp_path), tmp_path / "private" / "audit.jsonl"
+    assert isinstance(send(opened, m.Open(PLAIN.to_json())), m.Opened)
+    assert isinstance(send(opened, m.AskUnmask(frozenset({0}))), m.Refusal)
+    assert isinstance(send(opened, m.Close()), m.Closed)
+    decided, *requests = lines(log)
     assert (decided["by"], decided["from"], decided["to"]) == ("limits", "awaiting", "approved")
     assert [(line["request"], line["decision"], line["reason"]) for line in requests] == [
         ("Open", "answered", ""),
         ("AskUnmask", "refused", "OUT_OF_ORDER"),
         ("Close", "answered", ""),
     ]
-    assert all(line["plan"] == PLAN.digest().hex() and line["run"] == "r" for line in opened.lines())
-    assert CANARY not in opened.log.read_text()
-    assert opened.log.stat().st_mode & 0o077 == 0
+    assert all(line["plan"] == PLAIN.digest().hex() and line["run"] == "run" for line in lines(log))
+    assert CANARY not in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0
 
 
-def test_what_cannot_be_logged_does_not_leave(tmp_path, records, monkeypatch, caplog):
-    opened = Open(tmp_path, records)
-
-    def full(**_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(opened.audit_log, "note", full)
-    assert opened.send(m.Open(PLAN.to_json())) == m.Refusal(m.Reason.INTERNAL)
+def test_what_cannot_be_logged_does_not_leave(tmp_path, monkeypatch, caplog):
+    opened = hospital(tmp_path)
+    monkeypatch.setattr(opened._audit_log, "note", Mock(side_effect=OSError(28, "No space left on device")))
+    assert send(opened, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.INTERNAL)
     assert "No space" in caplog.text
 
 
-def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, records, monkeypatch, caplog):
-    opened = Open(tmp_path, records)
-    assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
-    monkeypatch.setattr(module, "LARGEST_AUDIT", opened.log.stat().st_size)
-    content = opened.log.read_bytes()
-    for body in (m.Ask(query()), m.Close(), m.Open(PLAN.to_json())):
-        assert opened.send(body) == m.Refusal(m.Reason.FULL)
-    assert opened.party.handle(m.Parcel(b"garbage"))
-    assert opened.log.read_bytes() == content
-    assert not opened.party._ledger.entries()  # what could not be noted is not charged
-    assert f"move {opened.log} away" in caplog.text
-    opened.log.rename(tmp_path / "kept.jsonl")
-    assert isinstance(opened.send(m.Ask(query())), m.Answer)
-    assert [line["request"] for line in opened.lines()] == ["Ask"]
+def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, monkeypatch, caplog):
+    opened, log = hospital(tmp_path), tmp_path / "private" / "audit.jsonl"
+    assert isinstance(send(opened, m.Open(PLAIN.to_json())), m.Opened)
+    monkeypatch.setattr(module, "LARGEST_AUDIT", log.stat().st_size)
+    content = log.read_bytes()
+    for body in (m.Ask(query()), m.Close(), m.Open(PLAIN.to_json())):
+        assert send(opened, body) == m.Refusal(m.Reason.FULL)
+    assert opened.handle(m.Parcel(b"garbage"))
+    assert log.read_bytes() == content
+    assert not opened._ledger.entries()  # what could not be noted is not charged
+    assert f"move {log} away" in caplog.text
+    log.rename(tmp_path / "kept.jsonl")
+    assert isinstance(send(opened, m.Ask(query())), m.Answer)
+    assert [line["request"] for line in lines(log)] == ["Ask"]
 
 
 def test_a_log_that_root_begins_belongs_to_the_service(tmp_path, monkeypatch):

@@ -1,4 +1,3 @@
-import dataclasses
 import math
 from dataclasses import replace
 
@@ -32,10 +31,6 @@ def charges(agreed, runs):
     return [release for _ in range(runs) for release in agreed.releases()]
 
 
-def test_a_plan_within_all_limits_is_accepted():
-    lenient(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3), declared=DECLARED)
-
-
 @pytest.mark.parametrize(
     "limits",
     [
@@ -49,6 +44,7 @@ def test_a_plan_within_all_limits_is_accepted():
     ],
 )
 def test_each_limit_refuses(limits):
+    lenient(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3), declared=DECLARED)
     with pytest.raises(RefusalError) as caught:
         lenient(**limits).check(plan(3), declared=DECLARED)
     assert caught.value.reason is Reason.OVER_LIMIT
@@ -83,10 +79,6 @@ def test_class_sums_of_a_few_records_almost_without_noise_are_refused_where_many
     Limits().check(agreed, declared=DECLARED)
     with pytest.raises(RefusalError, match=r"below 1/20000.*got 0\.0001"):
         Limits().check(agreed, declared=20_000)
-
-
-def test_users_are_protected_as_one_where_the_party_wants_it():
-    lenient(min_unit_records=3).check(plan(3, unit="user", spec=VotesSpec(top=4, max_records=3)), declared=DECLARED)
 
 
 def test_a_small_epsilon_written_over_too_little_noise_is_refused():
@@ -167,6 +159,7 @@ def test_a_coalition_that_lifts_masks_leaves_a_partys_own_share_of_the_noise():
 
 def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
     users = plan(3, unit="user", spec=VotesSpec(top=4, max_records=3))
+    lenient(min_unit_records=3).check(users, declared=DECLARED)
     with pytest.raises(RefusalError, match="records protected"):
         lenient(min_unit_records=4).check(users, declared=DECLARED)
 
@@ -188,7 +181,7 @@ def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
     query = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1.0, rate=0.5)
     releases = plan(3, queries=(query,), epsilon=math.inf).releases()
     together, apart = (
-        [dataclasses.replace(release, draw=run) for run in runs for release in releases]
+        [replace(release, draw=run) for run in runs for release in releases]
         for runs in (("one", "one"), ("one", "two"))
     )
     bound = 1.35  # ln(1 + (e - 1) / 2) = 0.62 twice, or once ln(1 + (e^2 - 1) / 2) = 1.43
@@ -199,7 +192,7 @@ def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
 
 def test_a_query_without_proof_needs_its_own_unsafe_switch():
     planned = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", share=0.5)
-    unproven = plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=1.0)
+    unproven = plan(3, queries=(replace(planned, share=1.0),), epsilon=1.0)
     named = {"queries": KINDS}
     with pytest.raises(RefusalError, match="query;"):
         lenient(unsafe_unproven=True).check(unproven, declared=DECLARED)
@@ -210,7 +203,7 @@ def test_a_query_without_proof_needs_its_own_unsafe_switch():
     allowed = lenient(unsafe_unproven=True, **named)
     allowed.check(unproven, declared=DECLARED)
     with pytest.raises(RefusalError, match="with noise"):
-        allowed.check(plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=math.inf), declared=DECLARED)
+        allowed.check(plan(3, queries=(replace(planned, share=1.0),), epsilon=math.inf), declared=DECLARED)
     # It switches nothing else off: the other queries keep to the party's epsilon, and may be refused for it.
     votes = PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)
     mixed = plan(3, queries=(planned, votes), epsilon=4.0)
@@ -234,8 +227,6 @@ def test_an_unproven_query_lets_no_other_go_without_noise():
         lenient(unsafe_unproven=True, queries=KINDS).check(
             plan(3, queries=(planned, bare), epsilon=math.inf), declared=DECLARED
         )
-    with pytest.raises(ConfigError, match="unsafe_no_noise"):
-        lenient(max_epsilon=math.inf)
 
 
 def test_a_lifetime_counts_the_colluders_that_the_party_fears():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from common import messages as m
-from common import wire
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
+from tests.support import party_requests
 from tests.support.asking import questionnaire, sums
 from tests.support.federations import OPEN, plan, service
 
@@ -34,8 +34,7 @@ HOSTILE = {
 
 
 def send(party, body, planned=PLANNED):
-    envelope = m.Envelope(run="run", party=0, plan_digest=planned.digest(), body=body)
-    return wire.unpack(party.handle(wire.pack(envelope))).body
+    return party_requests.send(party, body, agreed=planned)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -37,17 +37,16 @@ def accepted(replies):
 
 @pytest.mark.parametrize(
     "private",
-    [MINE, [*MINE, OTHERS[0]], MINE[1:], [MINE[0], *OTHERS], list(reversed(MINE))],
-    ids=["the same", "one more", "one less", "one in common", "in another order"],
+    [MINE, [*MINE, OTHERS[0]], MINE[1:], [MINE[0], *OTHERS], list(reversed(MINE)), OTHERS],
+    ids=["the same", "one more", "one less", "one in common", "in another order", "none in common"],
 )
 def test_a_record_gets_no_fresh_budget_by_another_run_over_other_records(private, tmp_path):
+    for name in ("without a limit", "nor then"):
+        assert accepted(whole_run(tmp_path, MINE, name, limits=lenient()))
+    (tmp_path / "limited").mkdir()
+    tmp_path /= "limited"
     assert accepted(whole_run(tmp_path, MINE, "first"))
     assert whole_run(tmp_path, private, "second")[0] == OVER
-
-
-def test_by_default_a_refusal_does_not_depend_on_the_records(tmp_path):
-    assert accepted(whole_run(tmp_path, MINE, "first"))
-    assert whole_run(tmp_path, OTHERS, "second")[0] == OVER
 
 
 @pytest.mark.parametrize(
@@ -94,11 +93,6 @@ def test_two_runs_that_were_opened_before_either_was_charged_do_not_get_past_the
     charged = Ledger(tmp_path / "party-0.db").releases()
     assert len(charged) == sum(isinstance(reply, m.Answer) for reply in replies)
     assert epsilon_by_norm(charged, 1e-5) <= 5.0 < epsilon_by_norm((*charged, PLAIN.answer_release(0)), 1e-5)
-
-
-def test_without_a_lifetime_limit_runs_go_on(tmp_path):
-    for number in range(3):
-        assert accepted(whole_run(tmp_path, MINE, f"{number}", limits=lenient()))
 
 
 def test_a_full_disk_gives_a_coarse_refusal_and_no_answer(tmp_path, monkeypatch, caplog):

@@ -6,13 +6,12 @@ import pytest
 
 from client.noted_head import NotedHead
 from common import messages as m
-from common import wire
 from common.errors import ConfigError, IncompleteLedgerError, LedgerError
 from common.ledger.ledger import ChargedRun, Ledger
-from tests.support.federations import plan, query, service
+from tests.support.federations import query, service
 from tests.support.ledgers import reservation
+from tests.support.party_requests import PLAIN, send
 
-PLAN = plan(3, secure=False, threshold=1)
 P = reservation()["plan_digest"].hex()
 
 
@@ -72,23 +71,24 @@ def test_a_crash_between_the_charge_and_its_note_is_accepted(noted, path):
     assert noted.read() == opened.head().chain
 
 
-def test_a_ledger_that_is_missing_is_refused_and_none_is_made(noted, path):
+def test_ledger_or_note_that_is_missing_is_refused_unless_the_service_never_started(noted, path):
+    content = path.read_bytes()
     path.unlink()
     with pytest.raises(LedgerError, match="is missing"):
         restarted(noted).opened(path)
     assert not path.exists()
-
-
-def test_a_ledger_with_events_and_no_note_is_refused(noted, path):
+    path.write_bytes(content)
     noted.path.unlink()
     with pytest.raises(LedgerError, match="was noted"):
         restarted(noted).opened(path)
     assert not noted.path.exists()
-
-
-def test_a_crash_before_the_first_note_is_accepted(tmp_path):
-    Ledger(tmp_path / "ledger.db")
-    assert NotedHead(tmp_path / "head").opened(tmp_path / "ledger.db").head().events == 0
+    path.unlink()
+    Ledger(path)  # without events, as a crash before the first note leaves it
+    assert restarted(noted).opened(path).head().events == 0
+    noted.path.unlink()
+    (path.parent / "runs").mkdir()  # or a crash of `accept`
+    with pytest.raises(IncompleteLedgerError, match="was noted"):
+        restarted(noted).opened(path)
 
 
 def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
@@ -108,26 +108,16 @@ def test_a_note_that_does_not_say_how_often_each_run_was_charged(note, noted):
     assert restarted(noted).runs() is None
 
 
-def test_a_ledger_without_events_and_note_is_refused_where_the_service_has_started(noted, path):
-    for file in (path, noted.path):
-        file.unlink()
-    (path.parent / "runs").mkdir()
-    Ledger(path)  # as a crash of `accept` leaves it
-    with pytest.raises(IncompleteLedgerError, match="was noted"):
-        restarted(noted).opened(path)
-
-
 class Hospital:
     """A party that notes its ledger's head, and a run that it has opened."""
 
     def __init__(self, folder):
         self.party = service(folder, 0)
         self.noted = self.party._noted_head = NotedHead(folder / "head")
-        assert isinstance(self.send(m.Open(PLAN.to_json())), m.Opened)
+        assert isinstance(self.send(m.Open(PLAIN.to_json())), m.Opened)
 
     def send(self, body):
-        envelope = m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body)
-        return wire.unpack(self.party.handle(wire.pack(envelope))).body
+        return send(self.party, body, run="r")
 
 
 def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
@@ -136,7 +126,7 @@ def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
     assert isinstance(hospital.send(m.Ask(query())), m.Answer)
     assert hospital.noted.read() == hospital.party._ledger.head().chain != start
     assert hospital.party._ledger.head().events == 2  # charged and kept
-    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAN.digest().hex())}
+    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAIN.digest().hex())}
 
 
 def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tmp_path, caplog):
@@ -146,7 +136,7 @@ def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tm
     assert isinstance(hospital.send(m.Ask(query())), m.Answer)
     noted = hospital.noted.read()
     shutil.copy(tmp_path / "copy.db", path)
-    for body in (m.Open(PLAN.to_json()), m.Ask(query())):
+    for body in (m.Open(PLAIN.to_json()), m.Ask(query())):
         assert hospital.send(body) == m.Refusal(m.Reason.INTERNAL)
     assert "not contain" in caplog.text
     assert Ledger(path).entries() == ()

@@ -17,10 +17,10 @@ from tests.support.party_requests import PLAIN, hospital, send
 TEXTS = b'{"text": "A <script>alert(1)</script> cough.", "label": "a"}\n{"text": "Another."}\n'
 
 
-def answered(party, run="run", agreed=PLAIN):
+def answered(party, /, **place):
     """Let a party answer a run, and end it."""
-    for body in (m.Open(agreed.to_json()), m.Ask(query()), m.Close()):
-        assert not isinstance(send(party, body, run=run, agreed=agreed), m.Refusal)
+    for body in (m.Open(PLAIN.to_json()), m.Ask(query()), m.Close()):
+        assert not isinstance(send(party, body, **place), m.Refusal)
     return party
 
 
@@ -64,6 +64,8 @@ def test_the_same_texts_may_come_again_and_others_never_take_their_place(asked, 
     ],
 )
 def test_what_is_not_of_a_run_that_was_answered_here_is_refused(asked, tmp_path, place, reason):
+    if other := place.get("agreed"):  # opened, and not answered
+        assert isinstance(send(asked, m.Open(other.to_json()), agreed=other), m.Opened)
     assert send(asked, m.Release(TEXTS), **place) == m.Refusal(reason)
     assert kept(tmp_path) == []
 
@@ -73,13 +75,8 @@ def test_a_run_that_was_opened_and_not_answered_has_no_release_here(tmp_path):
     send(party, m.Open(PLAIN.to_json()))
     assert send(party, m.Release(TEXTS)) == m.Refusal(m.Reason.UNPLANNED)
     assert isinstance(send(party, m.Ask(query())), m.Answer)  # the open run is as it was
-
-
-def test_a_run_that_was_answered_under_one_plan_has_no_release_under_another(asked, tmp_path):
-    other = plan(3, secure=False, threshold=1, purpose="another")
-    assert isinstance(send(asked, m.Open(other.to_json()), agreed=other), m.Opened)
-    assert send(asked, m.Release(TEXTS), agreed=other) == m.Refusal(m.Reason.UNPLANNED)
-    assert kept(tmp_path) == []
+    simulated = answered(service(tmp_path, 1), party=1)
+    assert send(simulated, m.Release(TEXTS), party=1) == m.Refusal(m.Reason.UNPLANNED)
 
 
 def test_a_person_who_refuses_the_plan_afterwards_refuses_its_release(asked, tmp_path):
@@ -169,7 +166,3 @@ def test_a_reply_is_the_same_byte_for_byte_whatever_the_records_are(tmp_path):
         replies.append([party.handle(wire.pack(m.Envelope(body=body, **place))) for body in requests])
     assert replies[0] == replies[1]
     assert not any(reply.bulk for reply in replies[0])
-
-
-def test_a_simulated_party_takes_none(tmp_path):
-    assert send(answered(service(tmp_path, 0)), m.Release(TEXTS)) == m.Refusal(m.Reason.UNPLANNED)

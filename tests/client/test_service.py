@@ -4,6 +4,7 @@ import logging
 import stat
 from contextlib import closing
 from dataclasses import replace
+from unittest.mock import Mock
 
 import grpc
 import numpy as np
@@ -76,10 +77,6 @@ def test_records_are_embedded_once_at_the_start_whatever_a_plan_asks_for(tmp_pat
     assert texts == []
 
 
-def test_a_party_beyond_the_plan_is_refused(tmp_path):
-    assert send(service(tmp_path, 3), m.Open(PLAIN.to_json()), party=3) == m.Refusal(m.Reason.ROSTER)
-
-
 def test_what_is_not_for_this_party_or_comes_before_opening_is_refused(tmp_path):
     assert send(service(tmp_path, 0), m.Ask(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
     party = opened(tmp_path)
@@ -88,18 +85,12 @@ def test_what_is_not_for_this_party_or_comes_before_opening_is_refused(tmp_path)
     assert send(party, m.Ask(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
 
 
-def test_a_set_up_that_nobody_else_takes_part_in_is_refused(tmp_path):
+@pytest.mark.parametrize(("others", "reason"), [((), m.Reason.TOO_FEW), ((9,), m.Reason.IDENTITY)])
+def test_set_up_of_nobody_else_or_with_a_stranger_is_refused(others, reason, tmp_path):
     agreed = plan(3)
     party = service(tmp_path, 0)
     advert = send(party, m.Open(agreed.to_json()), agreed=agreed).advert
-    assert send(party, m.AskShares({0: advert}), agreed=agreed) == m.Refusal(m.Reason.TOO_FEW)
-
-
-def test_a_stranger_among_the_keys_is_refused(tmp_path):
-    agreed = plan(3)
-    party = service(tmp_path, 0)
-    advert = send(party, m.Open(agreed.to_json()), agreed=agreed).advert
-    assert send(party, m.AskShares({0: advert, 9: advert}), agreed=agreed) == m.Refusal(m.Reason.IDENTITY)
+    assert send(party, m.AskShares(dict.fromkeys((0, *others), advert)), agreed=agreed) == m.Refusal(reason)
 
 
 def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
@@ -111,6 +102,7 @@ def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
 
 
 def test_a_plan_has_all_parties_of_this_partys_own_roster(tmp_path, caplog):
+    assert send(service(tmp_path, 3), m.Open(PLAIN.to_json()), party=3) == m.Refusal(m.Reason.ROSTER)
     party = service(tmp_path, 0, known=roster(3))
     for count in (2, 4):
         other = plan(count)
@@ -146,26 +138,18 @@ def test_hostile_parcels_get_a_refusal_and_no_private_byte(tmp_path, caplog, dat
     assert CANARY not in repr(party.__dict__)
 
 
-def test_an_error_deep_inside_is_coarse_and_its_text_stays_here(tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [
+        (ValueError(CANARY), "(INTERNAL): ValueError"),
+        (OSError(errno.ENOSPC, CANARY, CANARY), "(INTERNAL): OSError: No space"),
+    ],
+)
+def test_error_deep_inside_is_coarse_and_its_text_stays_here(error, logged, tmp_path, monkeypatch, caplog):
     party = opened(tmp_path)
-
-    def fail(*_, **__):
-        raise ValueError(CANARY)
-
-    monkeypatch.setattr("client.answer.contribute.contribution", fail)
+    monkeypatch.setattr("client.answer.contribute.contribution", Mock(side_effect=error))
     assert send(party, m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
-    assert CANARY not in caplog.text
-
-
-def test_an_error_of_the_system_is_logged_in_its_own_words(tmp_path, monkeypatch, caplog):
-    party = opened(tmp_path)
-
-    def fail(*_, **__):
-        raise OSError(errno.ENOSPC, CANARY, CANARY)
-
-    monkeypatch.setattr("client.answer.contribute.contribution", fail)
-    assert send(party, m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
-    assert "(INTERNAL): OSError" in caplog.text
+    assert logged in caplog.text
     assert CANARY not in caplog.text
 
 
@@ -211,15 +195,6 @@ def test_a_limit_refuses_before_any_record_is_looked_at(tmp_path, monkeypatch):
     assert send(host, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
 
 
-def test_another_run_gets_no_fresh_budget(tmp_path):
-    party = opened(tmp_path, limits=lenient(lifetime_epsilon=5.0, lifetime_delta=1e-5))
-    send(party, m.Ask(query()))
-    assert send(party, m.Open(PLAIN.to_json()), run="again") == m.Refusal(m.Reason.OVER_LIMIT)
-    # The run itself may be resumed: its own answers are in its plan.
-    assert isinstance(send(party, m.Open(PLAIN.to_json())), m.Opened)
-    assert isinstance(send(party, m.Ask(query(1)), index=1), m.Answer)
-
-
 def test_a_service_that_died_in_mid_query_answers_again_to_the_last_bit_and_nothing_else(tmp_path):
     first = send(opened(tmp_path), m.Ask(query())).words
     for _ in range(2):
@@ -244,12 +219,8 @@ def test_what_is_refused_for_its_content_leaves_the_run_as_it_was(tmp_path):
 def test_an_open_that_fails_over_the_records_leaves_the_run_before_it_open(tmp_path, monkeypatch):
     party = opened(tmp_path)
     other = replace(PLAIN, labels=("b", "a"))
-
-    def fail(*_, **__):
-        raise MemoryError
-
     with monkeypatch.context() as patch:
-        patch.setattr(PartyRecords, "for_plan", fail)
+        patch.setattr(PartyRecords, "for_plan", Mock(side_effect=MemoryError))
         assert send(party, m.Open(other.to_json()), agreed=other) == m.Refusal(m.Reason.INTERNAL)
     assert send(party, m.Ask(query()), agreed=other) == m.Refusal(m.Reason.UNPLANNED)
     assert isinstance(send(party, m.Ask(query())), m.Answer)
@@ -298,11 +269,8 @@ def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
         server.stop(None).wait()
     with closing(Channel(address, 0, patience=0.1)) as channel, pytest.raises(ProtocolError, match="party service"):
         channel.handle(opening)
-
-
-def test_only_a_unix_socket_is_offered(tmp_path):
     with pytest.raises(ConfigError, match="unix"):
-        serve_socket({0: service(tmp_path, 0)}, "127.0.0.1:0")
+        serve_socket(parties, "127.0.0.1:0")
 
 
 def test_a_party_without_records_answers_noise_alone(tmp_path):

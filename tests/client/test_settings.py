@@ -23,7 +23,13 @@ from tests.support.tiny_models import tiny_llama, tiny_summariser
 
 EXTRACTS = {"kind": "extracts", "longest": 7}
 SECTIONS = {
-    "limits": {"max_epsilon": 3, "queries": ["votes", "abstracted seeds"], "unsafe_unproven": True, "max_top": 5},
+    "limits": {
+        "max_epsilon": 3,
+        "max_delta": 1e-5,
+        "queries": ["votes", "abstracted seeds"],
+        "unsafe_unproven": True,
+        "max_top": 5,
+    },
     "seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "vader"}, "oversampled": 4, "most": 9},
     "fine_tuning": {"max_steps": 5},
     "rewriting": {"rewriter": EXTRACTS, "candidates": 2, "nearest": 0},
@@ -53,9 +59,10 @@ def test_the_same_sections_are_the_same_limits_and_writers_in_a_simulation_and_i
     (tmp_path / "client.yaml").chmod(0o600)
     deployed = HospitalSettings.load(tmp_path).party
     simulated = party_settings(SECTIONS)
+    assert HospitalSettings.load(tmp_path) == HospitalSettings.load(tmp_path)
     assert deployed.limits == simulated.limits
     assert deployed.limits == Limits(
-        max_epsilon=3, queries=("votes", "abstracted seeds"), unsafe_unproven=True, max_top=5
+        max_epsilon=3, max_delta=1e-5, queries=("votes", "abstracted seeds"), unsafe_unproven=True, max_top=5
     )
     writers, others = deployed.writers(), simulated.writers()
     assert set(writers) == set(others) == {"abstracted seeds", "fine-tuned samples", "rewritten records"}
@@ -231,13 +238,6 @@ def test_a_deployments_own_keys_are_checked_too(before, after, what, place, tmp_
     assert f"at {folder / 'client.yaml'}{place}" in str(caught.value)
 
 
-def test_numbers_are_read_as_hydra_reads_them(tmp_path):
-    folder = write(tmp_path, GOOD + "limits: {max_delta: 1e-5, max_epsilon: 2}\n")
-    limits = HospitalSettings.load(folder).party.limits
-    assert limits == party_settings({"limits": {"max_delta": 1e-5, "max_epsilon": 2}}).limits
-    assert limits.max_delta == 1e-5
-
-
 def test_a_limit_without_a_value_is_refused_and_the_word_null_is_a_value(tmp_path):
     for limit in fields(Limits):
         with pytest.raises(ConfigError, match=rf"limits.{limit.name};.*null"):
@@ -247,8 +247,3 @@ def test_a_limit_without_a_value_is_refused_and_the_word_null_is_a_value(tmp_pat
             assert getattr(settings.party.limits, limit.name) is None
     with pytest.raises(ConfigError, match="limits;"):
         HospitalSettings.load(write(tmp_path, GOOD + "limits:\n"))
-
-
-def test_settings_that_say_the_same_are_equal(tmp_path):
-    folder = write(tmp_path, GOOD)
-    assert HospitalSettings.load(folder) == HospitalSettings.load(folder)

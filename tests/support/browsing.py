@@ -38,6 +38,13 @@ class Browser:
         self.app = application(folder, self.access)
         self.cookie = ""
 
+    @classmethod
+    def entered(cls, folder):
+        """Return the browser of a hospital's folder after it has opened the link."""
+        browser = cls(folder)
+        browser.enter()
+        return browser
+
     def enter(self):
         """Open the link, and store the session's cookie."""
         response = self.ask("GET", self.access.link.removeprefix(self.access.origin))

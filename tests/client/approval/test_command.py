@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from client.approval import fit
-from client.approval.entries import LIMITS, approvals
+from client.approval.entries import approvals
 from client.approval.questions import question_in_words
+from client.audit_log import LIMITS
 from client.command import main
 from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery
-from common.queries.class_sums import ClassSumsSpec
 from common.queries.texts import FineTunedSpec
 from common.queries.votes import VotesSpec
 from common.system.log_lines import utc
@@ -128,29 +128,10 @@ def test_as_json_for_other_programs(made, capsys):
         "labels_without_records": [],
         "not_asked_for": {},
     }
+    assert [query["asks"] for query in entry["queries"]] == [question_in_words(VotesSpec(top=4))]
     (kept,) = approvals(made / "private")
     assert kept.decision == "awaiting"
     assert json.loads(approve(capsys, made, "--json", "--refused")) == []
-
-
-def test_a_person_is_told_what_each_query_asks(made, capsys):
-    spec = ClassSumsSpec(labels=2, directions=9, count=512)
-    queries = (
-        PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5),
-        PlannedQuery(name="census", spec=spec, share=0.5),
-    )
-    opened(made, plan(2, queries=queries))
-    votes, voted, census, *others = facts(capsys, made)["query"]
-    assert votes.startswith("votes, asked once: gaussian noise, scale ")
-    assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
-    assert census.startswith("census (class sums), asked once: gaussian noise, scale ")
-    assert " ".join(others) == (
-        "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
-        "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
-        "any others"
-    )
-    (output,) = json.loads(approve(capsys, made, "--json"))
-    assert [query["asks"] for query in output["queries"]] == [question_in_words(query.spec) for query in queries]
 
 
 RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}
@@ -175,27 +156,35 @@ def test_a_person_decides_or_leaves_it_for_later(replies, decision, made, capsys
     left = [""] if replies == "" else (replies or "").split()
 
     def reply(prompt):
-        if prompt.startswith("why?"):
+        if prompt.startswith("why?") and replies != "n":
             raise EOFError
+        if prompt.startswith("why?"):
+            return " no  purpose\x1b "
         assert prompt == "take part? [y/n, Enter: decide later] "
         if not left:
             raise EOFError
         return left.pop(0)
 
     monkeypatch.setattr("builtins.input", reply)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    assert "decision; expected a terminal, --yes or --no" in approve(capsys, made, code=2)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     assert approve(capsys, made).endswith(f"\n{decision}: run {RUN}\n")
     assert not left
     (kept,) = approvals(made / "private")
-    assert kept.decision == decision
+    assert (kept.decision, kept.reason) == (decision, r"'no  purpose\x1b'" if replies == "n" else "")
 
 
-def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
+def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys, monkeypatch):
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
     opened(made, plan(2))
     opened(made, plan(2), run="other")
-    assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
-    assert f'plan_digest": "{plan(2).digest().hex()}' in approve(capsys, made, "--refused", "--json")
-    assert f"run {RUN}: refused by " in approve(capsys, made, "--refused", "--list")
+    assert approve(capsys, made, "--run", RUN, "--no", "--reason", "no purpose").endswith(f"refused: run {RUN}\n")
+    (entry,) = json.loads(approve(capsys, made, "--refused", "--json"))
+    assert (entry["plan_digest"], entry["by"], entry["reason"]) == (plan(2).digest().hex(), "anna", "no purpose")
+    line = f"run {RUN}: refused by anna, {utc(entry['decided'])} UTC: no purpose\n"
+    assert line in approve(capsys, made, "--list")
+    assert approve(capsys, made, "--refused", "--list").startswith(line)
     assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
     assert approve(capsys, made, "--refused") == "no plan was refused\n"
     assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
@@ -208,43 +197,6 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
     assert none == "no plan awaits approval"
     assert {line.partition(" by ")[0] for line in refused} == {f"run {RUN}: refused", "run other: refused"}
     assert how == "refused plans are shown in full, and can be approved, with --refused"
-
-
-def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, capsys, monkeypatch):
-    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
-    opened(made, plan(2))
-    approve(capsys, made, "--no", "--reason", "no purpose")
-    (kept,) = approvals(made / "private")
-    line = f"run {RUN}: refused by anna, {utc(kept.decided)} UTC: no purpose\n"
-    assert line in approve(capsys, made)
-    assert approve(capsys, made, "--refused", "--list").startswith(line)
-    (entry,) = json.loads(approve(capsys, made, "--refused", "--json"))
-    assert (entry["by"], entry["decided"], entry["reason"]) == ("anna", kept.decided, "no purpose")
-    approve(capsys, made, "--run", RUN, "--yes")
-    lines = map(json.loads, (made / "private" / "audit.jsonl").read_text().splitlines())
-    assert [(entry["by"], entry["from"], entry["to"], entry["reason"]) for entry in lines] == [
-        ("anna", "awaiting", "refused", "no purpose"),
-        ("anna", "refused", "approved", ""),
-    ]
-
-
-def test_who_refuses_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
-    opened(made, plan(2))
-    replies = iter(["n", " no  purpose\x1b "])
-    monkeypatch.setattr("builtins.input", lambda _: next(replies))
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    approve(capsys, made)
-    (kept,) = approvals(made / "private")
-    assert kept.reason == r"'no  purpose\x1b'"
-
-
-"""How many of three hospitals may leave their noise out under the condition of each figure of a sheet."""
-
-
-def test_without_a_terminal_a_person_has_to_say_so(made, capsys, monkeypatch):
-    opened(made, plan(2))
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-    assert "decision; expected a terminal, --yes or --no" in approve(capsys, made, code=2)
 
 
 def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, capsys):

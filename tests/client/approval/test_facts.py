@@ -6,14 +6,14 @@ import re
 import pytest
 
 from client.approval import fit
+from client.approval.amounts import count_own_records
 from client.approval.facts import round_down, round_up
 from client.deploy.settings import HospitalSettings
-from client.noted_head import NotedHead
 from client.records import embed_records
-from common.domain import UNLABELLED
+from common.domain import UNLABELLED, Record
 from common.errors import ConfigError, LedgerError
 from common.models.encoder import Encoder
-from common.page.words import CODES, catalogue
+from common.page.words import catalogue
 from common.plan.guarantee import epsilon_against, epsilon_alone, plan_guarantee
 from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery
@@ -28,8 +28,9 @@ from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
 from tests.support.federations import plan
-from tests.support.hospital import change, opened
+from tests.support.hospital import change, opened, spend
 from tests.support.sheets import SAY, says, sentence_of, sentences_of, sheet_of
+from tests.support.spellings import WORDS, spellings
 
 TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
 RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}
@@ -144,25 +145,21 @@ def test_plan_beyond_the_limits_says_why_and_what_would_fit(agreed, beyond, larg
     assert (SAY.hospitals.unknown.format(1) in hospitals) == (agreed.parties == 3)
 
 
+def test_error_in_the_largest_epsilon_keeps_nobody_from_the_plan(made, monkeypatch):
+    monkeypatch.setattr(fit, "_epsilon", lambda *_: 1 / 0)
+    found = facts_of(made, plan(2, epsilon=9.0)).fit
+    assert (found.beyond != "", found.epsilon) == (True, None)
+    assert SAY.here.fits_unknown in sentences_of(sheet_of(made))["limits"]
+
+
 def test_delta_is_limited_by_the_declared_records_whatever_the_limit_says(made):
     change(made, limits=TRUSTING | {"max_delta": 0.01})
     found = facts_of(made, plan(2, delta=1e-3)).fit
     assert "below 1/1000" in found.beyond
     assert (found.advised, found.epsilon) == (True, 0)
     assert len(sentences_of(sheet_of(made))["limits"]) == 1  # what to ask for is said already
-
-
-def test_plan_for_single_records_is_told_the_settings_that_a_hospital_of_users_needs(made):
     change(made, limits=TRUSTING | {"unit": "user"})
-    assert "privacy.unit=user privacy.max_records=N" in facts_of(made, plan(2)).fit.beyond
-
-
-def charge(folder, agreed, run):
-    noted = NotedHead(folder / "private" / "ledger.head")
-    ledger = noted.opened(folder / "private" / "ledger.db")
-    release = agreed.answer_release(0)
-    ledger.reserve(run=run, index=0, plan_digest=agreed.digest(), query_digest=bytes(32), release=release)
-    noted.write(ledger)
+    assert "privacy.unit=user privacy.max_records=N" in facts_of(made).fit.beyond
 
 
 def test_lifetime_budget_is_that_of_all_other_runs_and_this_one(made):
@@ -171,48 +168,30 @@ def test_lifetime_budget_is_that_of_all_other_runs_and_this_one(made):
     assert (budget.limit, budget.before, budget.guesses.right, budget.problem) == (10, 0, 67.82, "")
     assert budget.after == pytest.approx(3.49, abs=0.01)  # at the limit's own delta
     assert budget.left == 10 - budget.after
-    charge(made, agreed, "pilot-1a2b3c4d")  # this run's own charge is in its plan
+    charged = {"plan_digest": agreed.digest(), "release": agreed.answer_release(0)}
+    spend(made, "pilot-1a2b3c4d", **charged)  # this run's own charge is in its plan
     assert facts_of(made).budget == budget
     for other in range(30):
-        charge(made, agreed, f"other {other}")
+        spend(made, f"other {other}", **charged)
     facts = facts_of(made)
     assert facts.budget.after > facts.budget.before > 10
     assert facts.budget.left == 0
     assert facts.budget.guesses.right > 90
     assert "epsilon of all runs; expected at most 10.0" in facts.fit.beyond
     assert SAY.here.not_enough in sentences_of(sheet_of(made))["lifetime budget"]
-
-
-def test_data_sets_that_count_separately_are_named_with_the_budget(made):
     change(made, limits=TRUSTING | {"separate_data_sets": True})
-    opened(made, plan(2))
-    for other in range(30):
-        charge(made, plan(2), f"other {other}")
     facts = facts_of(made)
     assert (facts.budget.apart, facts.fit.beyond) == (True, "")
     assert sentences_of(sheet_of(made))["lifetime budget"][-1] == SAY.here.apart
-
-
-def test_budget_without_a_limit_is_told_at_the_delta_of_the_plan(made):
     change(made, limits=TRUSTING | {"lifetime_epsilon": None})
-    agreed = plan(2)
-    budget = facts_of(made, agreed).budget
-    assert (budget.limit, budget.left, budget.delta) == (None, None, agreed.delta)  # the only one on the sheet
+    budget = facts_of(made).budget
+    assert (budget.limit, budget.left, budget.delta) == (None, None, agreed.delta)  # the only delta on the sheet
     assert sentence_of(made, "lifetime budget", SAY.here.no_limit)
-
-
-def test_budget_by_a_ledger_that_was_replaced_is_not_certain(made):
-    opened(made, plan(2))
-    charge(made, plan(2), "other")
     (made / "private" / "ledger.db").unlink()
     budget = facts_of(made).budget
     assert budget.before == 0  # what the file says, which is gone
     assert budget.problem.startswith("the ledger is missing")
     assert sentence_of(made, "lifetime budget", SAY.here.unsure)
-
-
-def test_no_plan_is_shown_by_a_damaged_ledger(made):
-    opened(made, plan(2))
     (made / "private" / "ledger.db").write_bytes(b"damaged")
     with pytest.raises(LedgerError):
         sheet_of(made)
@@ -237,27 +216,17 @@ def test_figures_for_all_records_of_a_user_stand_beside_those_of_a_record(made):
     shown = sentences_of(sheet_of(made))["of a user"]
     figures = (facts.of_user.epsilon_released, facts.of_user.epsilon_against)
     assert [sentence.split()[0] for sentence in shown] == [round_up(figure) for figure in figures]
-
-
-@pytest.mark.parametrize(
-    ("records", "agreed"),
-    [
-        ("text,label,user\nx,a,ann\n", plan(2)),
-        ("text,label\nx,a\n", plan(2)),
-        ("text,label,user\n" + "x,a,ann\n" * 3, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3))),
-    ],
-    ids=["one record each", "no users", "users are protected"],
-)
-def test_no_figures_for_a_user_where_a_record_is_all_or_the_plan_protects_users(records, agreed, made):
-    write_records(made, records)
-    assert facts_of(made, agreed).of_user is None
-    assert "of a user" not in sentences_of(sheet_of(made))
+    for records in ("text,label,user\nx,a,ann\n", "text,label\nx,a\n"):  # one record of each user, and no users
+        write_records(made, records)
+        assert facts_of(made).of_user is None
+        assert "of a user" not in sentences_of(sheet_of(made))
 
 
 def test_a_users_records_take_part_up_to_the_plans_number(made):
     write_records(made, "text,label,user\n" + "x,a,ann\n" * 5 + "y,b,bob\nz,c,eve\n")
     facts = facts_of(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)))
     assert facts.guarantee.by_user
+    assert facts.of_user is None
     assert (facts.records.eligible, facts.records.taking_part, facts.records.users) == (6, 4, 2)
     assert sentences_of(sheet_of(made))["protects"] == [SAY.cost.each_user.format(3)]
     assert sentence_of(made, "records", SAY.here.limited)
@@ -302,14 +271,6 @@ def test_probability_of_taking_part_is_on_the_sheet(query, unit, drawn, made):
     assert sentences_of(sheet_of(made))["query"][2:] == expected
 
 
-def test_what_the_guarantee_does_not_cover_is_on_the_sheet(made):
-    agreed = plan(2)
-    opened(made, agreed)
-    shown = sentences_of(sheet_of(made))
-    assert shown["not covered"] == [f"- {item}" for item in not_covered(plan_guarantee(agreed), round_up)]
-    assert shown["decision"] == [SAY.here.learns]
-
-
 def test_no_figure_relies_on_noise_that_may_be_missing_under_its_condition(made):
     roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
     parties = {"colluders": 1, "corrupt": 1, "threshold": 3}
@@ -337,22 +298,20 @@ def test_no_figure_relies_on_noise_that_may_be_missing_under_its_condition(made)
             assert 100 * bound.highest_belief(prior, 1e-3) <= belief.highest
 
 
-def test_one_delta_is_on_the_sheet(made):
+def test_sheet_has_one_delta_and_what_is_not_covered(made):
     agreed = plan(2)
     opened(made, agreed)
-    sections = sheet_of(made).sections
+    sheet = sheet_of(made)
+    shown = sentences_of(sheet)
     text = "\n".join(
-        line for section in sections for line in (section.title, *(fact.sentence for fact in section.facts))
+        line for section in sheet.sections for line in (section.title, *(fact.sentence for fact in section.facts))
     )
     assert re.findall(r"delta (\S+)", text) == [repr(agreed.delta)]
     assert "0.0001" not in text
-
-
-def test_loss_is_rounded_up_and_what_is_left_down():
-    raised = " ".join(round_up(value) for value in (4.0, 1.1, 1.0001, 1.9999, 0.0, math.inf))
-    assert raised == "4.000 1.100 1.001 2.000 0.000 inf"
-    lowered = " ".join(round_down(value) for value in (4.0, 1.1, 1.0009, 1.9999, 0.0004))
-    assert lowered == "4.000 1.100 1.000 1.999 0.000"
+    assert shown["not covered"] == [f"- {item}" for item in not_covered(plan_guarantee(agreed), round_up)]
+    assert shown["decision"] == [SAY.here.learns]
+    assert [*map(round_up, (4.0, 1.0001, 1.9999, 0.0, math.inf))] == ["4.000", "1.001", "2.000", "0.000", "inf"]
+    assert [*map(round_down, (4.0, 1.0009, 1.9999, 0.0004))] == ["4.000", "1.000", "1.999", "0.000"]
 
 
 def test_plan_without_labels_counts_all_records_as_one_population(made):
@@ -400,9 +359,15 @@ def test_plan_by_sections_counts_the_records_with_its_headings(made):
         HospitalSettings.load(made)
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_sheet_is_in_the_readers_language(made, code):
-    opened(made, plan(2))
-    sheet = sheet_of(made, language=code)
-    assert {section.language for section in sheet.sections} == {code}
-    assert sheet.sections[1].title == catalogue("client.approval", code).titles.purpose
+@pytest.mark.parametrize("word", [*WORDS, "A7", "\u0410 7"])
+def test_most_records_of_a_user_count_each_spelling_of_the_user(word):
+    for other in spellings(word):
+        users = [word, other, "zoe", other]
+        counted = count_own_records(plan(2), [Record(f"{nth}", "a", user) for nth, user in enumerate(users)], ())
+        assert (counted.most_of_user, counted.users, counted.taking_part) == (3, 3, 4)
+
+
+def test_most_records_of_a_user_count_letters_of_other_scripts():
+    users = ["A7", "a 7", "\u0410" + "7", "\u0391" + "7", "B7"]
+    counted = count_own_records(plan(2), [Record(f"{nth}", "a", user) for nth, user in enumerate(users)], ())
+    assert (counted.most_of_user, counted.users) == (4, 5)

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from client.approval import fit
 from client.approval.fit import largest_epsilon
 from client.guard import Limits
 from client.session import RefusalError
@@ -63,11 +62,3 @@ def test_a_search_that_takes_too_long_is_given_up_and_the_next_goes_on_with_it(m
     assert len(checked) == 2
     assert largest_epsilon(plan, LIMITS, (), declared=DECLARED) > 0.99
     assert len(checked) == 12
-
-
-def test_an_error_in_this_figure_keeps_nobody_from_the_plan(monkeypatch):
-    def failing(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(fit, "_epsilon", failing)
-    assert fit._searched_epsilon(made(VOTES), LIMITS, (), DECLARED) is None

@@ -9,6 +9,7 @@ from client.approval.entries import PlanApproval, approvals, decide, path_of
 from client.approval.facts import PlanFacts
 from client.command import main
 from client.deploy.settings import HospitalSettings
+from client.page.app import PAGES
 from client.page.plans import list_plans
 from common.errors import CaucusError
 from common.plan.plan import Plan
@@ -84,8 +85,7 @@ def test_every_odd_plan_is_listed_shown_refused_and_logged(hospital, capsys):
         printed.encode()
         if arguments == ["approve", "--list"]:
             assert all(f"run {entry.run}: awaiting" in printed for entry in (*odd, *approvals(hospital / "private")))
-    browser = Browser(hospital)
-    browser.enter()
+    browser = Browser.entered(hospital)
     for path in ("", "limits", "budget", "now", "release"):
         page = browser.get(path)
         assert page.status_code == 200
@@ -98,7 +98,11 @@ def test_every_odd_plan_is_listed_shown_refused_and_logged(hospital, capsys):
         page = browser.get(f"plan?run={entry.run}&digest={entry.plan_digest}")
         assert page.status_code == 200
         (form,) = forms(page.text)
-        assert browser.post("decide", token=form.pop("form_token"), **form, decision="refuse").status_code == 303
+        token = form.pop("form_token")
+        if entry.read_plan() is None:
+            assert PAGES.say.plans.unreadable in page.text
+            assert browser.post("decide", token=token, **form, decision="approve").status_code == 400
+        assert browser.post("decide", token=token, **form, decision="refuse").status_code == 303
     decisions = {entry.run: entry.decision for entry in approvals(hospital / "private")}
     assert decisions == {GOOD: "awaiting", **{entry.run: "refused" for entry in odd}}
     lines = map(json.loads, (hospital / "private" / "audit.jsonl").read_text().splitlines())

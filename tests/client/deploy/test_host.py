@@ -186,13 +186,6 @@ def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made
     assert "(SETTINGS)" in settings
 
 
-def test_records_are_embedded_before_the_service_is_there(made, monkeypatch):
-    texts, encode = [], Encoder.encode
-    monkeypatch.setattr(Encoder, "encode", lambda self, batch: texts.extend(batch) or encode(self, batch))
-    host.service(HospitalSettings.load(made))
-    assert texts == [CANARY, "another"]
-
-
 def test_a_record_more_than_declared_changes_no_reply(made, caplog, capsys):
     path, records = made / "roster.json", HospitalSettings.load(made).records
     parties = [replace(party, max_records=2) for party in RosterFile.load(path).parties]

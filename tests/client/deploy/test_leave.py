@@ -15,7 +15,7 @@ from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.system import locks
 from tests.support.federations import CANARY, plan
-from tests.support.hospital import change, init_words, note, opened, said
+from tests.support.hospital import change, note, opened, said
 from tests.support.ledgers import ANSWER, KEY, reservation
 
 SEALED = {"private/ledger.db", "private/ledger.head", "private/audit.jsonl", "left.json"}
@@ -91,7 +91,10 @@ def test_a_note_that_leave_did_not_write_is_named(content, hospital, capsys):
 
 
 def test_answers_and_sample_keys_of_open_runs_are_erased_and_their_charge_stays(hospital):
+    (hospital / "private" / COPY).write_text(json.dumps({"text": CANARY, "label": "a"}))  # of a database's rows
+    change(hospital, records=f"private/{COPY}")
     main(["leave", str(hospital), "--yes"])
+    assert files(hospital) == SEALED
     content = (hospital / "private" / "ledger.db").read_bytes()
     assert ANSWER not in content
     assert KEY not in content
@@ -158,14 +161,8 @@ def test_what_is_not_of_caucus_and_what_is_outside_stays_and_is_named(hospital, 
     assert files(hospital) == SEALED | {"mine.txt", "private/notes.csv"}
     for path in (hospital / "mine.txt", hospital / "private" / "notes.csv", tmp_path / "disk" / "head"):
         assert f": {path}\n" in out
+    assert "caucus/records.json" in out
     assert (tmp_path / "disk" / "head").read_text() == (hospital / "private" / "ledger.head").read_text()
-
-
-def test_a_copy_of_a_databases_records_is_deleted(hospital, tmp_path):
-    (hospital / "private" / COPY).write_text(json.dumps({"text": CANARY, "label": "a"}))
-    change(hospital, records=f"private/{COPY}")
-    assert main(["leave", str(hospital), "--yes"]) == 0
-    assert files(hospital) == SEALED
 
 
 def test_a_hospital_that_was_asked_nothing_leaves_too(made, capsys):
@@ -185,27 +182,3 @@ def test_a_process_that_cannot_be_stopped_keeps_all(hospital, capsys, monkeypatc
     before = files(hospital)
     assert "another container" in said(capsys, "leave", hospital, "--yes")
     assert files(hospital) == before
-
-
-def test_who_comes_back_with_the_sealed_ledger_has_its_charges(hospital, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    main(["leave", str(hospital), "--yes"])
-    again = tmp_path / "again"
-    assert main(init_words(again)) == 0
-    for name in ("ledger.db", "ledger.head"):
-        shutil.copy(hospital / "private" / name, again / "private" / name)
-        (again / "private" / name).chmod(0o600)
-    settings = HospitalSettings.load(again)
-    assert len(settings.noted_head.opened(settings.ledger).entries()) == 1
-
-
-def test_init_over_the_same_records_names_the_sealed_ledger(made, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert main(init_words(tmp_path / "first")) == 0
-    settings = HospitalSettings.load(tmp_path / "first")
-    Ledger(settings.ledger).reserve(**reservation())
-    settings.noted_head.write(Ledger(settings.ledger))
-    assert main(["leave", str(tmp_path / "first"), "--yes"]) == 0
-    assert str(tmp_path / "state" / "caucus" / "records.json") in capsys.readouterr().out
-    assert main(init_words(tmp_path / "second")) == 0
-    assert f"left on {Left.of(tmp_path / 'first').date}" in " ".join(capsys.readouterr().out.split())

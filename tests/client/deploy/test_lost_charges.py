@@ -8,9 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from client.approval.entries import approvals, decide, find_entry
-from client.audit_log import AuditLog
+from client.audit_log import AuditLog, account
 from client.command import main
-from client.deploy.account import account
 from client.deploy.audit_reading import accepted_ledgers, last_of_audit
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import ChargedRun, Ledger

@@ -8,8 +8,8 @@ from starlette.routing import Route
 from client.approval.entries import approvals
 from client.command import MODULES, main
 from client.deploy.settings import HospitalSettings
-from client.deploy.shown_labels import LONGEST_LABEL, MOST_LABELS, shown_label, shown_labels
 from client.page import app
+from client.records import LONGEST_LABEL, MOST_LABELS, shown_label, shown_labels
 from tests.support.browsing import Browser
 from tests.support.federations import plan
 from tests.support.held_back import unrelated, write
@@ -71,8 +71,7 @@ def test_no_command_shows_more_than_the_beginning_of_a_label(swapped, tmp_path, 
 def test_no_page_shows_more_than_the_beginning_of_a_label(swapped, monkeypatch):
     paths = []
     monkeypatch.setattr(app, "Route", lambda path, *how, **more: paths.append(path) or Route(path, *how, **more))
-    browser = Browser(swapped)
-    browser.enter()
+    browser = Browser.entered(swapped)
     (entry,) = approvals(swapped / "private")
     pages = [browser.get(f"{path[1:]}?run={entry.run}&digest={entry.plan_digest}").text for path in paths]
     assert sum(TEXT[:30] in html.unescape(page) for page in pages) == 2  # all plans, and this one

@@ -95,13 +95,6 @@ def test_an_answer_without_noise_is_infinite(hospital, capsys):
     assert "infinite\nepsilon left: 0.0 of 10\n" in output_of(capsys, hospital)
 
 
-def test_the_limits_in_force(hospital, capsys):
-    change(hospital, limits={"max_epsilon": 2.5, "queries": ["votes"]})
-    limits, out = as_json(capsys, hospital)["limits"], output_of(capsys, hospital)
-    assert (limits["max_epsilon"], limits["queries"]) == (2.5, ["votes"])
-    assert "max_epsilon 2.5" in out
-
-
 def test_the_noted_head_and_a_ledger_that_is_older(hospital, capsys):
     older = (hospital / "private" / "ledger.db").read_bytes()
     charge(hospital, 1)

@@ -7,9 +7,8 @@ import math
 import pytest
 
 from client.deploy.settings import HospitalSettings
-from client.page.budget import MOST_STEPS, budget
-from client.page.render import PAGES
-from client.page.steps import BOTTOM, LEFT, RIGHT, TOP, step_plot
+from client.page.app import PAGES
+from client.page.budget import BOTTOM, LEFT, MOST_STEPS, RIGHT, TOP, budget, step_plot
 from common.ledger.ledger import Ledger
 from tests.support.browsing import Browser
 from tests.support.hospital import change, operated, spend
@@ -21,18 +20,12 @@ def folder(tmp_path):
     return operated(tmp_path)
 
 
-def page_of(folder):
-    browser = Browser(folder)
-    browser.enter()
-    return browser
-
-
 def test_a_hospital_that_answered_nothing_is_told_what_comes_next(made):
-    text = page_of(made).get("budget").text
+    text = Browser.entered(made).get("budget").text
     assert "Nothing was spent yet." in text
     assert "There is no ledger yet." in text
     assert "<svg" not in text
-    exported = page_of(made).get("ledger.jsonl")
+    exported = Browser.entered(made).get("ledger.jsonl")
     assert (exported.status_code, exported.text) == (200, "")
 
 
@@ -45,17 +38,10 @@ def test_spending_is_that_of_the_limits_by_run(folder):
     assert found.spending.epsilon == limits.spent([RELEASE] * 3)
     assert found.spending.left == 10.0 - found.spending.epsilon
     assert [run.epsilon for run in found.runs] == [limits.spent([RELEASE] * 2), limits.spent([RELEASE])]
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert "of 10</p>" in text
     assert "<svg" in text
     assert "2 · second" in text
-
-
-def test_under_a_limit_that_protects_persons_the_figures_are_of_persons(folder):
-    change(folder, limits={"unit": "user"})
-    text = page_of(folder).get("budget").text
-    assert "whether a person took part" in text
-    assert "a record took part" not in text
 
 
 def test_a_step_for_each_stretch_and_never_too_many(folder, monkeypatch):
@@ -71,43 +57,45 @@ def test_without_a_limit_there_is_no_rest(folder):
     change(folder, limits={"lifetime_epsilon": None, "separate_data_sets": True})
     found = budget(HospitalSettings.load(folder))
     assert (found.spending.left, found.plot.limit) == (None, None)
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert "There is no limit on all runs together." in text
     assert "These figures are of all data sets." in text
+    assert "whether a record took part" in text
+    change(folder, limits={"unit": "user"})
+    text = Browser.entered(folder).get("budget").text
+    assert ("whether a person took part" in text, "a record took part" in text) == (True, False)
 
 
 def test_the_ledger_is_checked_and_its_head_compared(folder):
     ledger = Ledger(folder / "private" / "ledger.db", read_only=True)
     head = ledger.head().chain
     grouped = " ".join(head[place : place + 4] for place in range(0, 64, 4))
-    text = page_of(folder).get("budget").text
+    text = Browser.entered(folder).get("budget").text
     assert grouped in text
     assert f"noted in {folder}/private/ledger.head, on the ledger&#39;s file system: this whole folder" in text
     assert "an answer is charged" in text
     Ledger(folder / "private" / "ledger.db").reserve(**reservation(run="behind the note"))
-    assert grouped in page_of(folder).get("budget").text  # now it is the note's
-    assert PAGES.say.budget.guess_unknown.partition("{}")[0] not in html.unescape(page_of(folder).get("budget").text)
+    unknown = PAGES.say.budget.guess_unknown.partition("{}")[0]
+    text = html.unescape(Browser.entered(folder).get("budget").text)
+    assert (grouped in text, unknown in text) == (True, False)  # now it is the note's
     (folder / "private" / "ledger.head").unlink()
-    assert PAGES.say.budget.guess_unknown.partition("{}")[0] in html.unescape(page_of(folder).get("budget").text)
-    text = page_of(folder).get("budget").text
+    text = html.unescape(Browser.entered(folder).get("budget").text)
+    assert unknown in text
     assert "none is noted" in text
     assert "The party service does not start with this ledger: no head of this ledger was noted" in text
     assert "nothing was changed, removed or moved" not in text
     assert "it is not known to be the whole ledger" in text
 
 
-def test_an_edited_ledger_is_an_error_and_no_figures(folder):
-    edited(folder / "private" / "ledger.db", "UPDATE events SET run = 'x'")
-    response = page_of(folder).get("budget")
-    assert response.status_code == 400
-    assert "This did not work" in response.text
-
-
 def test_the_export_has_all_events(folder):
-    response = page_of(folder).get("ledger.jsonl")
+    response = Browser.entered(folder).get("ledger.jsonl")
     assert response.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
     events = [json.loads(line) for line in response.text.splitlines()]
     assert [(event["sequence"], event["kind"]) for event in events] == [(1, "charge")]
+    edited(folder / "private" / "ledger.db", "UPDATE events SET run = 'x'")
+    for path in ("budget", "ledger.jsonl"):
+        response = Browser.entered(folder).get(path)
+        assert (response.status_code, "This did not work" in response.text) == (400, True)
 
 
 def test_steps_stay_in_the_frame_and_rise_with_the_sum():
@@ -121,8 +109,5 @@ def test_steps_stay_in_the_frame_and_rise_with_the_sum():
     assert [text for _, text, _ in plot.x_ticks] == ["2026-01-01", "2026-01-03"]
     assert plot.path == f"M{LEFT} {float(BOTTOM)}H{x1}V{y1}H{x2}V{y2}H{RIGHT}"
     assert [text for _, text, _ in step_plot(steps[:1], None).x_ticks] == ["2026-01-01"]
-
-
-@pytest.mark.parametrize("steps", [[], [("2026-01-01T00:00:00+00:00", 1, math.inf)]])
-def test_nothing_and_the_infinite_are_not_drawn(steps):
-    assert step_plot(steps, 10.0) is None
+    for nothing in ([], [("2026-01-01T00:00:00+00:00", 1, math.inf)]):
+        assert step_plot(nothing, 10.0) is None

@@ -3,12 +3,10 @@
 import math
 from dataclasses import fields, replace
 
-import pytest
-
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
+from client.page.app import PAGES
 from client.page.limits import LAST, limits_in_force, requested_values
-from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
@@ -26,10 +24,8 @@ def compared(folder):
     }
 
 
-def text_of(folder):
-    browser = Browser(folder)
-    browser.enter()
-    return browser.get("limits").text
+def text_of(folder, language="en"):
+    return Browser.entered(folder).get("limits", headers={"accept-language": language}).text
 
 
 def test_each_limit_has_a_sentence_and_a_comparison():
@@ -63,7 +59,12 @@ def test_the_last_plans_are_compared_with_each_limit(made):
     assert (asked["malicious_coordinator"], asked["corrupt"], asked["security_bits"]) == (("no",), ("1 / 2",), ("∞",))
     assert (asked["unit"], asked["min_unit_records"], asked["unsafe_no_noise"]) == (("sample",), ("1",), ("no",))
     assert asked["lifetime_delta"] == asked["separate_data_sets"] == ("",)
+    shown = {limit.name: limit.value for limit in limits_in_force(HospitalSettings.load(made)).limits}
+    assert (shown["lifetime_epsilon"], shown["max_epsilon"], shown["separate_data_sets"]) == ("none", "8", "no")
+    assert shown["queries"].startswith("votes, ")
     assert "Asked by pilot-1a2b3c4d" in text_of(made)
+    german = text_of(made, "de")
+    assert (">4,000</td>" in german, ">nein</td>" in german, ">no</td>" in german) == (True, True, False)
     opened(made, plan(2, epsilon=9.0), "too-much")
     assert "Asked by too-much" in text_of(made)
     assert "9.000" in compared(made)["max_epsilon"]
@@ -84,6 +85,8 @@ def test_a_sparse_graph_no_masks_no_noise_and_no_proof_are_told(made):
         *(("1",), ("",)),
     )
     assert (asked["unsafe_no_noise"], asked["unsafe_unproven"], asked["max_epsilon"]) == (("yes",), ("yes",), ("inf",))
+    opened(made, plan(60, degree=30, threshold=20, max_dropouts=2, colluders=2, corrupt=2), "sparse")
+    assert 0 < float(compared(made)["security_bits"][0]) < math.inf
 
 
 def test_what_other_runs_spent_counts_against_the_lifetime_limit(tmp_path):
@@ -94,28 +97,6 @@ def test_what_other_runs_spent_counts_against_the_lifetime_limit(tmp_path):
     before = float(compared(folder)["lifetime_epsilon"][0])
     charge(folder, 1)
     assert float(compared(folder)["lifetime_epsilon"][0]) > before
-
-
-def test_a_sparse_graph_s_chance_is_in_bits(made):
-    agreed = plan(60, degree=30, threshold=20, max_dropouts=2, colluders=2, corrupt=2)
-    opened(made, agreed)
-    assert 0 < float(compared(made)["security_bits"][0]) < math.inf
-
-
-@pytest.mark.parametrize("value", ["none", "10"])
-def test_values_are_shown_as_the_file_has_them(value, made):
-    change(made, limits={"lifetime_epsilon": None if value == "none" else 10.0})
-    shown = {limit.name: limit.value for limit in limits_in_force(HospitalSettings.load(made)).limits}
-    assert shown["lifetime_epsilon"] == value
-    assert shown["separate_data_sets"] == "no"
-    assert shown["queries"].startswith("votes, ")
-
-
-def test_a_ledger_that_the_service_does_not_start_with_is_told(tmp_path):
-    folder = operated(tmp_path)
-    (tmp_path / "notes.csv").write_text("text,label\n")
-    opened(folder, plan(2))
-    charge(folder, 1)
     (folder / "private" / "ledger.db").unlink()
     assert "does not start with this ledger: the ledger is missing" in text_of(folder)
 
@@ -147,14 +128,3 @@ def test_too_little_noise_for_the_epsilon_of_a_plan_is_beyond_a_limit():
         asked = replace(agreed, queries=(replace(query, scale=query.scale * scale),))
         found = requested_values(asked, limits, (), declared=DECLARED)
         assert {name for name, value in found.items() if value.beyond} - {"malicious_coordinator"} == beyond
-
-
-def test_the_words_and_numbers_of_a_german_page_are_german(made):
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2))
-    browser = Browser(made)
-    browser.enter()
-    text = browser.get("limits", headers={"accept-language": "de"}).text
-    assert ">4,000</td>" in text
-    assert ">nein</td>" in text
-    assert ">no</td>" not in text

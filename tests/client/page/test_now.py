@@ -6,8 +6,7 @@ import pytest
 
 from client.audit_log import AuditLog
 from client.deploy import audit_reading
-from client.page.app import LOGS, MOST_LINES
-from client.page.render import PAGES
+from client.page.app import LOGS, MOST_LINES, PAGES
 from common import messages
 from common.messages import Reason
 from common.system import processes
@@ -22,9 +21,7 @@ def folder(tmp_path):
 
 
 def text_of(folder, path="now"):
-    browser = Browser(folder)
-    browser.enter()
-    response = browser.get(path)
+    response = Browser.entered(folder).get(path)
     assert response.status_code == 200
     return response.text
 

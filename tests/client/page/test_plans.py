@@ -15,10 +15,9 @@ from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.audit_reading import accepted_ledgers
 from client.deploy.settings import HospitalSettings
+from client.page.app import PAGES
 from client.page.budget import budget
 from client.page.plans import list_plans
-from client.page.render import PAGES
-from common.domain import UNLABELLED
 from common.page.words import catalogue
 from common.phrases import group_by_four
 from common.plan.guesses import scale
@@ -27,7 +26,6 @@ from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
 from tests.support.ledgers import RELEASE, reservation
-from tests.support.sheets import SAY
 
 RUN = "pilot-1a2b3c4d"
 
@@ -36,10 +34,7 @@ RUN = "pilot-1a2b3c4d"
 def browser(made, monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    entered = Browser(made)
-    entered.folder = made
-    entered.enter()
-    return entered
+    return Browser.entered(made)
 
 
 def only(folder):
@@ -100,14 +95,6 @@ def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approve
     assert 'value="refuse"' in browser.get(page).text
 
 
-def test_a_plan_that_the_limits_refused_where_they_decide_is_apart_from_those_that_a_person_refused(browser):
-    opened(browser.folder, plan(2, epsilon=9.0), RUN, beyond=True)
-    text = html.unescape(browser.get().text)
-    by_limits, _, refused = text.partition(PAGES.say.plans.by_limits)[2].partition(PAGES.say.plans.refused_none)
-    assert f"run {RUN}: refused by limits" in by_limits
-    assert RUN not in refused
-
-
 def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     _, page = approved(browser, plan(2))
     answered(browser)
@@ -133,24 +120,29 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     assert PAGES.say.plans.ended.format(utc(only(browser.folder).ended)) in html.unescape(browser.get().text)
 
 
-def test_what_is_asked_is_said_first_and_few_records_are_a_warning(browser):
+def test_what_is_asked_and_who_is_trusted_is_said_first_and_few_records_are_a_warning(browser):
+    empty = browser.get().text
+    assert PAGES.say.plans.none in empty
+    assert forms(empty) == []
     opened(browser.folder, plan(2), RUN)
     text = html.unescape(browser.get().text)
     assert PAGES.say.plans.asks_numbers.format(2) in text
     assert 'role="note">Only' not in text
-    HospitalSettings.load(browser.folder).records.write_text("text,label\n" + "x,z\n" * 60)
-    text = html.unescape(browser.get().text)
-    assert PAGES.say.plans.few.format(0, 60) in text.partition('<dl class="short">')[0]
-
-
-def test_who_must_be_trusted_is_named(browser):
-    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(browser.folder, plan(2), RUN)
-    text = html.unescape(browser.get().text)
     assert PAGES.say.plans.trust_protocol in text
     assert "of the 1 others" not in text  # the only other hospital is not enough
     opened(browser.folder, plan(3), "three")
-    assert PAGES.say.plans.trust_hospitals.format(2, 2) in html.unescape(browser.get().text)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.trust_hospitals.format(2, 2) in text
+    assert "No protection." not in text
+    opened(browser.folder, plan(2, epsilon=float("inf")), "no noise")
+    assert "No protection." in browser.get().text
+    opened(browser.folder, plan(2, epsilon=9.0), "by limits", beyond=True)
+    text = html.unescape(browser.get().text)
+    by_limits, _, refused = text.partition(PAGES.say.plans.by_limits)[2].partition(PAGES.say.plans.refused_none)
+    assert ("run by limits: refused by limits" in by_limits, "run by limits" in refused) == (True, False)
+    HospitalSettings.load(browser.folder).records.write_text("text,label\n" + "x,z\n" * 60)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.few.format(0, 60) in text.partition('<dl class="short">')[0]
 
 
 def test_a_german_page_has_decimal_commas(browser):
@@ -186,12 +178,6 @@ def test_a_plan_that_protects_persons_is_said_to_in_all_its_figures(browser):
     assert "a record took part" not in text
 
 
-def test_without_a_plan_the_page_says_what_comes_next(browser):
-    text = browser.get().text
-    assert PAGES.say.plans.none in text
-    assert forms(text) == []
-
-
 def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     opened(browser.folder, plan(2, purpose="triage", recipient="University Hospital"), RUN)
     text = html.unescape(browser.get().text)
@@ -215,18 +201,6 @@ def test_the_page_says_who_may_help_the_coordinator_and_what_other_beliefs_becom
     assert scale().rstrip(".") in text
     assert "98.21% of cases, against the worst noise" in text
     assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in text
-
-
-def test_a_plan_without_noise_is_not_said_to_protect(browser):
-    opened(browser.folder, plan(2, epsilon=float("inf")), RUN)
-    text = browser.get().text
-    assert "No protection." in text
-    assert "Weak protection." not in text
-
-
-def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
-    opened(browser.folder, plan(2, epsilon=9.0), RUN)
-    assert "cannot be approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
 
 
 def test_a_run_that_may_be_over_is_apart_from_those_that_wait(browser):
@@ -316,23 +290,6 @@ def test_a_wrong_form_decides_nothing(fields, wrong, browser):
     assert only(browser.folder).decision == "awaiting"
 
 
-def test_a_plan_of_another_version_can_be_refused(browser):
-    opened(browser.folder, plan(2), "older")
-    (stored,) = (browser.folder / "private" / "runs").iterdir()
-    entry = json.loads(stored.read_text())
-    before = json.loads(entry["plan"])
-    del before["purpose"]
-    stored.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
-    text = browser.get().text
-    assert PAGES.say.plans.unreadable in text
-    assert 'value="approve"' not in text
-    unread = browser.get(f"plan?run=older&digest={entry['plan_digest']}")
-    assert (unread.status_code, PAGES.say.plans.unreadable in unread.text) == (200, True)
-    assert send(browser, decision="approve").status_code == 400
-    send(browser, decision="refuse")
-    assert only(browser.folder).decision == "refused"
-
-
 def test_words_of_the_coordinator_are_shown_and_not_run(browser):
     opened(browser.folder, plan(2, purpose="<script>alert(1)</script>"), "<b>run\x07")
     text = browser.get().text
@@ -353,6 +310,12 @@ def test_an_error_is_told_without_a_record_s_text(browser):
     assert CANARY not in response.text
     (browser.folder / "client.yaml").unlink()
     assert "expected client.yaml; got none" in browser.get().text
+
+
+def test_a_refusal_is_in_the_browsers_language(browser):
+    refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
+    assert '<html lang="fr">' in refused
+    assert "Vous n’avez pas accès" in refused
 
 
 def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
@@ -385,22 +348,6 @@ def test_the_sheet_is_in_the_readers_language(browser, code, button):
         assert sentence in text
     assert ("compare it by telephone" in text) == (code == "en")
     assert (f'<section lang="{code}">\n<h3>{say.titles.purpose}</h3>') in text
-
-
-def test_a_refusal_is_in_the_browsers_language(browser):
-    refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
-    assert '<html lang="fr">' in refused
-    assert "Vous n’avez pas accès" in refused
-
-
-def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
-    change(browser.folder, labelled=False)
-    HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
-    opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
-    text = html.unescape(browser.get().text)
-    assert SAY.here.one_population.format(2) in text
-    assert SAY.cost.no_labels in text
-    assert CANARY not in text
 
 
 def _warned(capsys, folder):

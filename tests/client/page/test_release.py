@@ -12,8 +12,8 @@ import pytest
 from client.approval.entries import approvals, path_of
 from client.deploy.page import _page
 from client.deploy.settings import HospitalSettings
+from client.page.app import PAGES
 from client.page.release import RECEIVED, _looking, forget, receive
-from client.page.render import PAGES
 from common.page.access import BYTES, FORM_TOKEN, TOKEN_HEADER
 from common.page.address import OPTIONS
 from tests.support.browsing import Browser
@@ -24,23 +24,18 @@ from tests.support.hospital import opened, sent
 
 @pytest.fixture
 def browser(made):
-    entered = Browser(made)
-    entered.folder = made
-    entered.enter()
-    return entered
+    return Browser.entered(made)
 
 
 def look(browser, texts, control, **fields):
     return browser.post("look", texts=str(texts), control=str(control), **fields)
 
 
-def test_before_anything_is_chosen_the_page_says_what_is_needed(browser):
+def test_copies_are_told_with_the_verdict_of_the_command(browser):
     text = browser.get("release").text
     assert PAGES.say.release.before in text
     assert PAGES.say.release.result + "</h2>" not in text
-
-
-def test_copies_are_told_with_the_verdict_of_the_command(browser):
+    assert PAGES.say.release.sent not in text
     control = held_back(browser.folder)
     response = look(browser, copied(browser.folder), f" {control} ", epsilon="0.1", delta="1e-6")
     assert response.status_code == 200
@@ -104,17 +99,15 @@ def test_a_wrong_form_is_told(fields, wrong, browser):
     assert not (browser.folder / "private" / "disclosures.json").exists()
 
 
-def test_a_link_to_what_has_no_end_is_not_read(browser):
-    endless = browser.folder.parent / "synthetic.txt"
-    endless.symlink_to("/dev/zero")
-    response = look(browser, endless, held_back(browser.folder))
-    assert response.status_code == 400
-    assert "synthetic texts;" in response.text
-
-
-def test_a_file_of_any_size_is_not_read(browser, monkeypatch):
-    monkeypatch.setattr("client.page.release.MOST_BYTES", 10)
-    response = look(browser, copied(browser.folder), held_back(browser.folder))
+@pytest.mark.parametrize("why", ["no end", "size"])
+def test_file_without_end_or_of_any_size_is_not_read(why, browser, monkeypatch):
+    texts = browser.folder.parent / "synthetic.txt"
+    if why == "no end":
+        texts.symlink_to("/dev/zero")
+    else:
+        texts = copied(browser.folder)
+        monkeypatch.setattr("client.page.release.MOST_BYTES", 10)
+    response = look(browser, texts, held_back(browser.folder))
     assert response.status_code == 400
     assert "synthetic texts;" in response.text
 
@@ -154,10 +147,6 @@ def test_the_guarantee_of_a_sent_run_is_that_of_its_plan(browser):
     assert PAGES.say.release.promise_sent in answer
     own = look(browser, "", held_back(browser.folder), sent=name, epsilon="0,5", delta="1e-6").text
     assert PAGES.say.release.promise.format("0.5", "1e-06") in own
-
-
-def test_where_nothing_was_sent_nothing_is_offered(browser):
-    assert PAGES.say.release.sent not in browser.get("release").text
 
 
 def send(browser, content):

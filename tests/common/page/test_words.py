@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-import client.page.render
+import client.page.app
 import server.page.app
 from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred_language, sentences
 
-PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.app.PAGES}
+PAGES = {"client.page": client.page.app.PAGES, "server.page": server.page.app.PAGES}
 CATALOGUES = ("client.approval", "common.plan", "server.guarantee", "server.report")
 """Packages whose sentences stand on a page and on the terminal, too."""
 SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
