@@ -34,7 +34,6 @@ _RESULT = 8
 
 def register(commands: Commands) -> None:
     """Add the `check` and `models` commands."""
-    add_models(commands, program="caucus-party", purposes=(ENCODER,))
     parser = add_command(
         commands,
         "check",
@@ -47,6 +46,7 @@ def register(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--offline", action="store_true", help="without the connection")
     add_folder(parser, "caucus-party")
+    add_models(commands, program="caucus-party", purposes=(ENCODER,))
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:

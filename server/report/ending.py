@@ -62,7 +62,7 @@ def _figures(quality: Quality) -> str:
     constant = "the most frequent label" if quality.measure == ACCURACY else "the best constant answer"
     accuracies = (
         ("synthetic", quality.synthetic, ""),
-        ("synthetic", quality.counted, catalogue(__package__).ending.counted),
+        ("synthetic", quality.counted, f" {catalogue(__package__).ending.counted}"),
         (WITHOUT, quality.zero_shot, _gain(quality)),
         (RELEASED, quality.released, ""),
         ("real records", quality.real, ""),

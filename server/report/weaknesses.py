@@ -112,7 +112,7 @@ def _weakness(name: str, *, simulation_only: bool = False, **facts: object) -> W
     say = getattr(catalogue(__package__).weaknesses, name)
     facts |= {"without": WITHOUT, "fewer_texts": FEWER_TEXTS, "fewer_candidates": FEWER_CANDIDATES}
     steps = filter(None, (fill_in(step, **facts) for step in say.steps))
-    do = f"{say.before if hasattr(say, 'before') else ''}{series(list(steps), 'or')}"
+    do = f"{say.before + ' ' if hasattr(say, 'before') else ''}{series(list(steps), 'or')}"
     return Weakness(what=fill_in(say.what, **facts), do=do, simulation_only=simulation_only)
 
 

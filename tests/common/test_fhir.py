@@ -318,9 +318,9 @@ NOT_WHOLE = {
 
 @pytest.mark.parametrize("case", NOT_WHOLE)
 def test_a_bundle_that_is_not_all_of_the_present_documents_is_refused(case, write):
-    changes, refused = NOT_WHOLE[case]
+    changes, is_refused = NOT_WHOLE[case]
     path = write("a.json", bundle(document()) | changes)
-    if not refused:
+    if not is_refused:
         assert read_records(path) == [RECORD]
         return
     refused(path, r"^Bundle;")

@@ -95,6 +95,7 @@ def test_each_sentence_of_a_catalogue_is_used_where_it_stands(package):
     by_kind = (
         "asks.",
         "questions.",
+        "rounds",
         "card.",
         "guess.",
         "shared.",

@@ -109,7 +109,6 @@ KEYS_OF_OTHERS = {
     "server/tasks/demo_letters.py": {"reason"},  # words of the letters
     "server/tasks/grammar.py": {"task"},  # words of a corpus
     "server/report/weaknesses.py": {"weaknesses"},  # report.json
-    "server/tasks/description.py": {"kind", "labels", "name", "spans"},  # YAML
     "server/tasks/span_files.py": {"spans"},  # a row of a file
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
