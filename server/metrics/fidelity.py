@@ -9,7 +9,7 @@ equations 1 and 2). Density is based on the number of real balls that contain a 
 large ball cannot inflate it; coverage is the fraction of real balls that contain a synthetic vector (Naeem et al. 2020,
 equations 3 and 4).
 
-Clusters (`divergences`): all vectors are scaled to norm 1, projected onto the principal components that explain 90 % of
+Clusters (`divergences`): all vectors are scaled to norm 1, projected onto the principal components that explain 90% of
 their variance and clustered together by k-means; a set's histogram is the fraction of its vectors in each cluster.
 MAUVE is the area under the curve of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and
 total variation use the same histograms, as in Aug-PE's program; that program replaces fractions of 0 by 1e-8.
