@@ -172,7 +172,7 @@ def divergences(synthetic: Vectors, real: Vectors, *, seed: int = 0) -> dict[str
 
     p, q = (_drawn(vectors, _MOST_CLUSTERED, seed) for vectors in (synthetic, real))
     with _without_advice():
-        # One run of 50 iterations moves MAUVE of 100 texts between .3 and .86, five of 500 by a deviation of .08.
+        # One run of 50 iterations moves MAUVE of 100 texts between 0.3 and 0.86, five of 500 by a deviation of 0.08.
         result = compute_mauve(p, q, kmeans_num_redo=5, kmeans_max_iter=500, seed=seed + 1)
     smooth_p, smooth_q = _smoothed(result.p_hist, len(p)), _smoothed(result.q_hist, len(q))
     return {
