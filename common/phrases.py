@@ -1,4 +1,4 @@
-"""Words for people: messages about parties, lists as a sentence has them, and a capital at the beginning.
+"""Words for people: messages about parties, lists as a sentence has them, percentages, and a capital at the beginning.
 
 The protocol identifies parties by number, and people identify them by the name of the hospital.
 
@@ -98,6 +98,11 @@ def capital(words: str) -> str:
 def list_parties(parties: Collection[int], between: str = ", ") -> Phrase:
     """Return a phrase that lists the parties in ascending order; "none" if there are none."""
     return join_phrases(map(NumberedParty, sorted(parties)) if parties else ["none"], between)
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a fraction as a percentage in English, such as "83.5%"; other languages put a space before the sign."""
+    return f"{share:z.{decimals}%}"
 
 
 def group_by_four(digest: str) -> str:

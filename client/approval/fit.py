@@ -28,7 +28,7 @@ MOST_NOISE = 2.0**10
 SECONDS = 3.0
 """Seconds after which the search is given up, so that one figure does not keep a person from seeing the plan."""
 _HALVINGS = 11
-"""Number of times that the interval of the factor is halved; its ends then differ by less than 0.4 %."""
+"""Number of times that the interval of the factor is halved; its ends then differ by less than 0.4%."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from client.guard import Limits
 from client.noted_head import NotedHead
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
+from common.phrases import percent
 from common.system import processes
 from common.system.certificates import SOON, days_left, validity_in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
@@ -139,7 +140,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"plans that await approval: {status.awaiting}"
     if status.unreadable:
         yield f"plans that cannot be read here: {status.unreadable} of these; you can refuse them: caucus-party approve"
-    yield f"audit log: {status.audit_used:.0%} of its largest size is used"
+    yield f"audit log: {percent(status.audit_used, 0)} of its largest size is used"
     if status.certificate_days is not None:
         advice = "; WARNING: ask the coordinator for a new invitation" if status.certificate_days < SOON else ""
         yield f"certificate of the coordinator's authority: {validity_in_words(status.certificate_days)}{advice}"

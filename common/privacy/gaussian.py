@@ -6,7 +6,7 @@ around an integer c is, up to a factor exp(+-rho), a continuous Gaussian of vari
 + (discrete Gaussian of variance v centred at y): integrating over y gives exp(-(k - c)^2 / (2 sigma^2)) exactly, except
 for the normaliser sum_k exp(-(k - y)^2 / (2v)), which by Poisson summation is within 1 +- 2.01 exp(-2 pi^2 v) of a
 constant. So the answer is post-processing of the continuous mechanism. v = 9/4 makes rho = 2.1e-19 and costs about
-1/sigma^2 of sigma, which is negligible on a grid of thousands; accounting by zero-concentrated DP would cost 6 to 8 %.
+1/sigma^2 of sigma, which is negligible on a grid of thousands; accounting by zero-concentrated DP would cost 6 to 8%.
 """
 
 import math

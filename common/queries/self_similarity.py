@@ -18,7 +18,7 @@ class SelfSimilaritySpec(Spec):
     bucket of a record does not depend on other records, so one additional record changes one bucket: if it grows from
     one to two records, a pair is added; if it grows from two to three, the pair is lost; otherwise nothing changes. So
     the sum changes by one cosine, at most B on the grid rounded toward zero, and the number of pairs, in units of B
-    too, by B: l1 = 2 B, l2^2 = 2 B^2. If there are as many buckets as records, 37 % of the records are in pairs, which
+    too, by B: l1 = 2 B, l2^2 = 2 B^2. If there are as many buckets as records, 37% of the records are in pairs, which
     is the maximum.
 
     Attributes:

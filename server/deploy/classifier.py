@@ -6,6 +6,7 @@ from pathlib import Path
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
+from common.phrases import percent
 from common.system.commands import Commands, add_command
 from common.system.progress import progress
 from server.deploy.results import add_run, run_folder
@@ -119,7 +120,7 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
         student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
     ).save(folder, STUDENT)
     measured = read_quality(Metrics.load_if_there(run) or Metrics()).released
-    accuracy = NOT_MEASURED if measured is None else f"{100 * measured:.1f} %"
+    accuracy = NOT_MEASURED if measured is None else percent(measured)
     card = _TEXT.format(
         labels=", ".join(released.labels),
         released=TrainedClassifier.FILE,

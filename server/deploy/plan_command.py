@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
+from common.phrases import percent
 from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
 from server.deploy import runs
@@ -195,9 +196,9 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") ->
     noise = count.noise_deviation * with_count.surplus(count, with_count.parties)
     yield (
         "there are no test texts (task.test), so nothing will say whether the texts help: "
-        f"evaluation.federated={_COUNTED:g} spends {_COUNTED:.0%} of ε on a count of the hospitals' records on which a "
-        f"classifier of the texts is right, with noise of {noise:.2g} records; it does not count the same models "
-        "without the hospitals"
+        f"evaluation.federated={_COUNTED:g} spends {percent(_COUNTED, 0)} of ε on a count of the hospitals' records on "
+        f"which a classifier of the texts is right, with noise of {noise:.2g} records; it does not count the same "
+        "models without the hospitals"
     )
 
 

@@ -30,7 +30,7 @@ class Figure(Document):
     Attributes:
         name: The figure's name within its group; "" in the group itself, where its key is its name.
         value: The figure's value; None if it could not be computed.
-        interval: The figure's 95 % interval.
+        interval: The figure's 95% interval.
         rows: Number of texts or records from which it was computed.
         noise: Standard deviation of the noise in the value, for a noised answer.
         definition: Definition of this figure, in addition to its group's.
@@ -81,7 +81,7 @@ class Gain(Document):
 
     Attributes:
         value: The difference; above 0 is an improvement.
-        interval: The difference's 95 % interval.
+        interval: The difference's 95% interval.
         texts: Number of texts on each side.
     """
 

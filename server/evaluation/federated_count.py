@@ -25,7 +25,7 @@ from server.metrics import intervals
 NAME = "evaluation"
 DEFINITION = (
     "Logistic regression (L2, C = 10) over the encoder's vectors of the synthetic texts; of all hospitals' records it "
-    "is right on a noised number of a noised number. Intervals of 95 % are of the Laplace noise alone "
+    "is right on a noised number of a noised number. Intervals of 95% are of the Laplace noise alone "
     "(delta method)."
 )
 """Definition of the figures, for reports."""

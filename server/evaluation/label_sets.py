@@ -28,7 +28,7 @@ NAME, REAL = "label_sets", "label_sets_real"
 _DEFINITION = (
     f"{multilabel.DEFINITION} zero_shot: trained on {{texts}} texts that the language models wrote before any answer; "
     "as_many: on as many of the synthetic texts; difference: the latter's micro_f1 minus the former's, with its "
-    f"{intervals.OVER_CHOICE}. constant: the best answer that is the same for all texts. All other intervals of 95 % "
+    f"{intervals.OVER_CHOICE}. constant: the best answer that is the same for all texts. All other intervals of 95% "
     "over the test texts alone (jackknife). pair_distance: total variation between the shares that each two labels "
     "have among all pairs of labels of a text, of the synthetic and the test texts; independent: of labels that are "
     "independent, with the test texts' frequencies."

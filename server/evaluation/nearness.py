@@ -26,7 +26,7 @@ NAME = "nearness"
 _DEFINITION = (
     "FID of {texts} synthetic texts drawn at random from {real} held-out ones; zero_shot: of as many texts that the "
     "same models wrote before any answer; real: of as many other held-out texts. difference: zero_shot minus the "
-    "first. Intervals of 95 % by a jackknife over the texts in five groups (Student's t), the {real} held-out ones "
+    "first. Intervals of 95% by a jackknife over the texts in five groups (Student's t), the {real} held-out ones "
     "fixed; another run of the language models may differ by more."
 )
 

@@ -24,7 +24,7 @@ _DEFINITION = (
     "order_distance: total variation between the shares of all steps from the beginning of a text to a section, from a "
     "section to the next and from a section to the end, of the synthetic and the test texts. independent: the same of "
     "an order that does not depend on the section before, with the test texts' frequencies; plan_order: of texts that "
-    "have all headings in the order of the plan. Intervals of 95 % over the test texts alone (jackknife); a distance "
+    "have all headings in the order of the plan. Intervals of 95% over the test texts alone (jackknife); a distance "
     "near 0 is biased upward, and so is its interval. "
     "per_text, per_text_real: mean number of sections of a text. length_distance: Wasserstein-1 distance of the whole "
     "texts' lengths in words. words, words_real: mean length."

@@ -1,7 +1,7 @@
 """The worst group of texts beside the mean, since a mean can hide a label, or long texts, that is served badly.
 
 Texts are grouped by label and by length, and the records of a simulation also by hospital. The worst of many groups is
-low by chance alone: of ten labels with 40 texts each, all recognised at 80 %, the worst has 70 % in the mean. Its
+low by chance alone: of ten labels with 40 texts each, all recognised at 80%, the worst has 70% in the mean. Its
 interval therefore holds for all groups at once (Clopper and Pearson, with Bonferroni's correction).
 """
 

@@ -34,7 +34,7 @@ _DEFINITION = (
     "are over the test texts alone (Clopper and Pearson)."
 )
 _TEST_TEXTS = (
-    "95 % interval over the test texts{trainings}, paired (Bonett and Price 2012), not over the choice of the training "
+    "95% interval over the test texts{trainings}, paired (Bonett and Price 2012), not over the choice of the training "
     "texts: other training texts, and another run of the language models, may differ by more"
 )
 

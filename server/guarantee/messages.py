@@ -10,6 +10,8 @@ from functools import cache
 
 import jinja2
 
+from common.phrases import percent
+
 Message = str | Sequence["Message"]
 """A sentence with Jinja's marks, or several that follow each other."""
 
@@ -43,6 +45,7 @@ def _environment() -> jinja2.Environment:
         "counted": number_with_noun,
         "plain": "{:g}".format,
         "number": "{:,}".format,
+        "percent": percent,
     }
     return environment
 

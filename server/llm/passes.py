@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from common.errors import ProviderError
+from common.phrases import percent
 from server.llm.base import Provider, Reply, Request, advice_on
 from server.llm.clean import PLAIN, Cleaner
 from server.llm.remote.provider import cancel_requests
@@ -189,7 +190,8 @@ class Call:
         if most < 1 and (gone or FEW <= missing.total() > most * wanted.total()):
             raise ProviderError(
                 "language models wrote too few texts",
-                expected=f"at most {most:.0%} of the texts missing (llm.most_lost), and not all of one kind of prompt",
+                expected=f"at most {percent(most, 0)} of the texts missing (llm.most_lost), and not all of one kind "
+                "of prompt",
                 got=f"{got}; {self.use.losses_in_words}",
                 do=self._advice,
             )

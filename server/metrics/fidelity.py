@@ -9,7 +9,7 @@ equations 1 and 2). Density is based on the number of real balls that contain a 
 large ball cannot inflate it; coverage is the fraction of real balls that contain a synthetic vector (Naeem et al. 2020,
 equations 3 and 4).
 
-Clusters (`divergences`): all vectors are scaled to norm 1, projected onto the principal components that explain 90 % of
+Clusters (`divergences`): all vectors are scaled to norm 1, projected onto the principal components that explain 90% of
 their variance and clustered together by k-means; a set's histogram is the fraction of its vectors in each cluster.
 MAUVE is the area under the curve of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and
 total variation use the same histograms, as in Aug-PE's program; that program replaces fractions of 0 by 1e-8.
@@ -172,7 +172,7 @@ def divergences(synthetic: Vectors, real: Vectors, *, seed: int = 0) -> dict[str
 
     p, q = (_drawn(vectors, _MOST_CLUSTERED, seed) for vectors in (synthetic, real))
     with _without_advice():
-        # One run of 50 iterations moves MAUVE of 100 texts between .3 and .86, five of 500 by a deviation of .08.
+        # One run of 50 iterations moves MAUVE of 100 texts between 0.3 and 0.86, five of 500 by a deviation of 0.08.
         result = compute_mauve(p, q, kmeans_num_redo=5, kmeans_max_iter=500, seed=seed + 1)
     smooth_p, smooth_q = _smoothed(result.p_hist, len(p)), _smoothed(result.q_hist, len(q))
     return {

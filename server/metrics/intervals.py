@@ -1,4 +1,4 @@
-"""95 % intervals for a figure over test rows, training texts or seeds, for proportions and areas under ROC curves.
+"""95% intervals for a figure over test rows, training texts or seeds, for proportions and areas under ROC curves.
 
 A figure may have several sources of error. Their variances are added, and each has degrees of freedom: the number of
 values from which it was estimated, minus one. Too few values make an interval from the normal distribution too short.
@@ -26,7 +26,7 @@ _MOST_CHOSEN = 1000
 """Largest number of texts in these trainings: of 10,000 texts of many labels they would take a quarter of an hour. The
 variance of a part is larger than that of all, so that the interval is then too wide."""
 OVER_CHOICE = (
-    "95 % interval over the test texts, paired, and over the choice of the training texts (jackknife of ten groups of "
+    "95% interval over the test texts, paired, and over the choice of the training texts (jackknife of ten groups of "
     f"each set, of {_MOST_CHOSEN:,} texts at most, Student's t), as if these were independent draws; another run of "
     "the language models may differ by more"
 )
@@ -47,7 +47,7 @@ def interval_over_rows(
 ) -> Interval:
     """Return the jackknife interval of `figure` over rows, of which one group is left out at a time.
 
-    For few rows or many classes the percentiles of a bootstrap hold the truth in far fewer than 95 % of cases. Here the
+    For few rows or many classes the percentiles of a bootstrap hold the truth in far fewer than 95% of cases. Here the
     standard error is that of a jackknife (Efron and Stein 1981), which is rather too large, and is counted from the
     figure and from the figure without its estimated bias. As if two more rows spoke for and against, the variance is at
     least 2 / (rows + 2)², so that the interval has a width even if all rows are alike.
@@ -140,7 +140,7 @@ def _student(freedom: float) -> float:
 
 
 def level_of_each(groups: int) -> float:
-    """Return the level of each of these many intervals, so that all hold at once in 95 % of cases (Bonferroni)."""
+    """Return the level of each of these many intervals, so that all hold at once in 95% of cases (Bonferroni)."""
     return 1 - (1 - LEVEL) / groups
 
 

@@ -13,7 +13,7 @@ from server.metrics.accuracy import classifier_vectors, logistic_regression
 
 DEFINITION = (
     "One logistic regression (L2, C = 10) for each label against all texts without it, on TF-IDF of words and word "
-    "pairs or on the encoder's vectors (evaluation.model); a text gets each label of probability above .5. micro_f1: "
+    "pairs or on the encoder's vectors (evaluation.model); a text gets each label of probability above 0.5. micro_f1: "
     "F1 of all pairs of a text and a label together; macro_f1: mean F1 over the labels of the test texts."
 )
 

@@ -66,7 +66,7 @@ class Aims:
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
-        """Yield the question (empty for a term), answer, proportion and half-width of its 95 % interval, in order."""
+        """Yield the question (empty for a term), answer, proportion and half-width of its 95% interval, in order."""
         named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
         named += [("", term) for term in self.numbers.listed]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):

@@ -58,7 +58,7 @@ def most_probable_texts(posterior: Floats, models: Labels, size: int) -> list[li
     """Return the texts with the highest posterior for each label, regardless of the requested label.
 
     The exemplars of a label are chosen among the texts that have it as their most probable label, if there are at least
-    `size` of them, and otherwise among all texts. At most 60 % (rounded up) come from one model, as long as there are
+    `size` of them, and otherwise among all texts. At most 60% (rounded up) come from one model, as long as there are
     texts from other models.
 
     Args:

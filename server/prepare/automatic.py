@@ -34,8 +34,8 @@ _NO_LENGTH = (
 DIRECTIONS = (16, 32, 64, 128)
 _PER_RATIO = 10.0
 """Number of directions for a signal-to-noise ratio of 1. On banking10 and mts_notes8, with 100, 300 and 1000 records at
-epsilon 1, 4 and infinite, a nearest-mean classifier built from the estimates is within .007 of the accuracy reached
-with the best number of directions; a fixed number loses up to .07."""
+epsilon 1, 4 and infinite, a nearest-mean classifier built from the estimates is within 0.007 of the accuracy reached
+with the best number of directions; a fixed number loses up to 0.07."""
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 LONGEST_LISTED = 20
 """Maximum length in words of texts that are requested in lists. Texts of 24 words for mts_notes8 reach 33.2% on real

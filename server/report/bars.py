@@ -1,4 +1,4 @@
-"""The verdict's figures as bars: each figure of its sentences, with a name and its 95 % interval.
+"""The verdict's figures as bars: each figure of its sentences, with a name and its 95% interval.
 
 Accuracies (micro F1 for texts with several labels) are drawn on a scale from 0 to 1. If texts have no labels, the bars
 show the distances of equally large sets of texts from real texts, on a scale that ends at the largest distance.
@@ -23,7 +23,7 @@ class Bar(Document):
     Attributes:
         name: What the figure describes, in words.
         value: The figure.
-        interval: Its 95 % interval; None if the figure has no interval.
+        interval: Its 95% interval; None if the figure has no interval.
         colour: Index of the bar's colour, from 0 to 7.
         simulation_only: Whether it was computed from private records.
     """

@@ -1,11 +1,11 @@
 """The last lines of a command that made a data set: its cost, its quality, its folder, and the next command."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from common.page.words import catalogue
-from common.phrases import series
+from common.phrases import percent, series
 from common.system.files import text_of
 from server.documents.files import read_lines, split
 from server.documents.metrics import Metrics
@@ -58,7 +58,7 @@ def _figures(quality: Quality) -> str:
     """Return the accuracies of models trained on the texts and on references; empty if none was measured."""
     if quality.measure == DISTANCE:
         shown = {"synthetic": quality.synthetic, WITHOUT: quality.zero_shot, "other real texts": quality.real}
-        return _listed("distances", shown, "{:.3g}")
+        return _listed("distances", shown, "{:.3g}".format)
     constant = "the most frequent label" if quality.measure == ACCURACY else "the best constant answer"
     accuracies = (
         ("synthetic", quality.synthetic, ""),
@@ -68,12 +68,12 @@ def _figures(quality: Quality) -> str:
         ("real records", quality.real, ""),
         (constant, quality.majority, ""),
     )
-    return ", ".join(f"{words} {100 * share:.1f} %{more}" for words, share, more in accuracies if share is not None)
+    return ", ".join(f"{words} {percent(share)}{more}" for words, share, more in accuracies if share is not None)
 
 
-def _listed(name: str, figures: Mapping[str, float | None], form: str, **facts: object) -> str:
+def _listed(name: str, figures: Mapping[str, float | None], form: Callable[[float], str], **facts: object) -> str:
     """Return the figures that were measured, in a message of this name; empty if none was."""
-    shown = ", ".join(f"{words} {form.format(value)}" for words, value in figures.items() if value is not None)
+    shown = ", ".join(f"{words} {form(value)}" for words, value in figures.items() if value is not None)
     return _say(name, shown=shown, **facts) if shown else ""
 
 
@@ -98,8 +98,7 @@ def _spans(metrics: Metrics) -> str:
     """Return what a token classifier learns from the texts and from references; empty without held-out spans."""
     names = {"synthetic": "f1", WITHOUT: "zero shot", "other real texts": "real"}
     measured = metrics.finite
-    shares = {words: measured.get(f"spans: {name}") for words, name in names.items()}
-    return _listed("spans", {words: share and 100 * share for words, share in shares.items()}, "{:.1f} %")
+    return _listed("spans", {words: measured.get(f"spans: {name}") for words, name in names.items()}, percent)
 
 
 def _sections(metrics: Metrics) -> str:
@@ -108,4 +107,4 @@ def _sections(metrics: Metrics) -> str:
     measured = metrics.finite
     apart = {words: measured.get(f"sections: {name}") for words, name in names.items()}
     words, real = (measured.get(f"sections: {name}") for name in ("words", "words real"))
-    return _listed("sections", apart, "{:.2f}", words=words, real=real)
+    return _listed("sections", apart, "{:.2f}".format, words=words, real=real)

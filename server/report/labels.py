@@ -211,7 +211,7 @@ class LikenessRow(Document):
         question: Name of the question; empty for a term.
         answer: The answer, or the term.
         records: Estimated fraction of the records.
-        band: Half-width of the 95 % interval of `records`, which accounts for the noise alone.
+        band: Half-width of the 95% interval of `records`, which accounts for the noise alone.
         texts: Fraction of the run's texts; None if there are no texts.
     """
 

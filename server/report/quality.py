@@ -17,7 +17,7 @@ from server.metrics.intervals import share_interval
 ACCURACY, MICRO_F1, DISTANCE = "accuracy", "micro F1", "distance"
 """What a `Quality` has."""
 BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
-"""How texts compare with guessing, by a 95 % interval that is above it, below it, or neither."""
+"""How texts compare with guessing, by a 95% interval that is above it, below it, or neither."""
 NO_TEST_TEXTS = "that takes test texts (task.test)"
 """Why a complete run with texts has neither an accuracy nor a distance."""
 RELEASED = "the released numbers alone, no texts"
@@ -33,7 +33,7 @@ class Quality(Document):
     Attributes:
         measure: `ACCURACY`, `MICRO_F1` or `DISTANCE`.
         synthetic: Accuracy of the small model trained on the synthetic texts.
-        interval: 95 % interval of `synthetic`.
+        interval: 95% interval of `synthetic`.
         trained_on: Number of the synthetic texts.
         zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
         released: Accuracy of the classifier that consists of the released numbers, without any text.
@@ -62,7 +62,7 @@ class Quality(Document):
 
     @property
     def against_guessing(self) -> str:
-        """How the texts compare with guessing, by the 95 % interval over test texts."""
+        """How the texts compare with guessing, by the 95% interval over test texts."""
         if self.synthetic is None or self.majority is None or not self.tested:
             return UNCLEAR
         ends = self.interval

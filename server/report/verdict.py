@@ -1,7 +1,7 @@
 """Two or three short sentences on a run: its texts compared with the same models without the hospitals, and references.
 
 The first says what the hospitals' answers add: the accuracy with and without them, from equally many texts. The second
-states the 95 % interval of their difference (`server/evaluation/zero_shot.py`). The third compares the accuracy from
+states the 95% interval of their difference (`server/evaluation/zero_shot.py`). The third compares the accuracy from
 all texts with the accuracies from real records and from guessing, because even texts half-way between these may be no
 better than texts that the same models wrote before any answer. Without labels no classifier is trained, and the
 sentences state the distance of the texts from real ones.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from common.page.words import catalogue
-from common.phrases import capital, series
+from common.phrases import capital, percent, series
 from server.documents.files import Document
 from server.documents.metrics import Gain
 from server.guarantee.case import Kind
@@ -167,21 +167,17 @@ def describe_difference(quality: Quality, gain: Gain, *, of_each: bool = True) -
 def _listed(quality: Quality, *first: tuple[str, float | None]) -> str:
     """Return a list of accuracies in words: those in `first`, then those with real records and by guessing."""
     shown = (*first, ("with real records", quality.real), ("by guessing", quality.majority))
-    return series([f"{_percent(value)} {what}" for what, value in shown if value is not None], "and")
+    return series([f"{percent(value)} {what}" for what, value in shown if value is not None], "and")
 
 
 def _say(name: str, quality: Quality, **facts: object) -> str:
-    shown = {"number": _number, "points": points, "percent": _percent}
+    shown = {"number": _number, "points": points}
     message = getattr(catalogue(__package__).verdict, name)
     return fill_in(message, q=quality, without=WITHOUT, **shown, **facts)
 
 
 def _number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
-
-
-def _percent(share: float) -> str:
-    return f"{points(share)} %"
 
 
 def points(share: float) -> str:

@@ -31,7 +31,7 @@ class VoteHistogram(Histogram):
         scale: Scale of the noise, in votes.
         spread: Standard deviation of the votes over the candidates.
         noise: Standard deviation of the noise; None in a folder that does not state it.
-        quantiles: Minimum, 10 % quantile, median, 90 % quantile and maximum.
+        quantiles: Minimum, 10% quantile, median, 90% quantile and maximum.
         beyond_noise: Fraction of the candidates with more votes than twice `scale`.
     """
 

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.page.words import catalogue
-from common.phrases import series
+from common.phrases import percent, series
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
@@ -245,7 +245,8 @@ def _labels(
     several = any(len(text.labels) > 1 for text in texts)
     unit = ("sections of " if any(text.sections for text in texts) else "labels of ") if several else ""
     named = ", ".join(
-        f"{label} {weights[label] / total:.0%} of the {unit}texts and {shares.get(label, 0.0):.0%} of the {unit}records"
+        f"{label} {percent(weights[label] / total, 0)} of the {unit}texts and "
+        f"{percent(shares.get(label, 0.0), 0)} of the {unit}records"
         for label in sorted(gaps, key=lambda label: -abs(gaps[label]))[:MOST_NAMED]
     )
     yield _weakness("labels", apart=apart, exact=exact, named=named, method=run.method, simulation_only=exact)

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from common import look
 from common.errors import DataError
 from common.page.words import catalogue
+from common.phrases import percent
 from common.system.files import write_atomic
 from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
@@ -198,17 +199,17 @@ def show_number(value: object) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+    return "–" if share is None else percent(share)
 
 
 def _figure(value: float, share: bool) -> str:
     """Return a figure as a verdict writes it: a fraction as a percentage, or a distance as it is."""
-    return _percent(value) if share else f"{value:.3g}"
+    return percent(value) if share else f"{value:.3g}"
 
 
 def _whole(text: str) -> str:
-    """Return a text in which no line break can separate a number from its percent sign or from its ε."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%").replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    """Return a text in which no line break can separate a number from its ε."""
+    return text.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def show_duration(seconds: float) -> str:

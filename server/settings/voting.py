@@ -67,8 +67,8 @@ class WaspSettings(PromptingSettings):
             its own.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
-        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
-            is asked only if texts have several labels (`task.labels_per_text`).
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [0.01, 0.99]; the
+            query is asked only if texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"

@@ -9,7 +9,7 @@ can affect the second term, since a canary votes for texts near to it.
 A lower bound on ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
 is at most binomial with probability e^ε / (1 + e^ε), except for δ (`_probability`). The bound is the largest ε at which
-this number of right guesses or more has a probability of at most 5 % for any attack. A weak attack makes the bound
+this number of right guesses or more has a probability of at most 5% for any attack. A weak attack makes the bound
 small, but never false. Even a strong attack cannot make the bound large: if 50 of 50 guesses are right, for 100
 canaries, the bound is only 2.8.
 """
@@ -39,8 +39,8 @@ DEFINITION = (
     "in the texts and by how much nearer the texts of their label came to them. auc: area under the ROC curve, 0.5 for "
     "guessing (DeLong). above_all: share of the inserted ones above all n others, which one more of these is with a "
     "probability of 1 / (n + 1). tpr: share of those above the k-th highest other, k the largest for which this "
-    "probability, k / (n + 1), is at most 5 %. Both thresholds are themselves estimates, so neither has an interval. "
-    "epsilon: the run's ε is not below it, at 95 %, by guesses for the highest and the lowest quarter (Steinke et al. "
+    "probability, k / (n + 1), is at most 5%. Both thresholds are themselves estimates, so neither has an interval. "
+    "epsilon: the run's ε is not below it, at 95%, by guesses for the highest and the lowest quarter (Steinke et al. "
     "2023); a weak attack makes it small, never false, and 100 canaries show 2.8 at most. stated_epsilon: what the run "
     "promises, for the whole group if a canary is inserted several times."
 )

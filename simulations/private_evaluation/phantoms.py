@@ -25,7 +25,7 @@ DEFINITION = (
     f"{features.MOST} longest spans in common with a text, by a nearest text that is nearest in comparison with the "
     f"second nearest (also {features.MOST}), or by being in the tenth that is nearest to a text. p: probability of as "
     "many disclosed records or more if nothing was learned (hypergeometric). found: number of features that reject "
-    "this, false alarms of all together being 5 % at most (Holm). any: by any of these; worst_label, worst_length and "
+    "this, false alarms of all together being 5% at most (Holm). any: by any of these; worst_label, worst_length and "
     "worst_hospital: of the group of records with the most. It needs test texts from the same source; what no "
     "feature shows is not seen, such as a style, a translation or records whose text occurs more than once."
 )

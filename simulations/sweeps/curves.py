@@ -2,7 +2,7 @@
 
     python -m simulations.sweeps.curves SWEEP_FOLDER [--of self_similarity]
 
-The table shows means over the runs of a row that reached the round and, for two or more runs, the 95 % interval
+The table shows means over the runs of a row that reached the round and, for two or more runs, the 95% interval
 (Student's t).
 """
 
@@ -52,7 +52,7 @@ def as_markdown(values: pd.Series, of: str) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    """Return the mean of the values and its 95 % interval, as text; empty if there are no values."""
+    """Return the mean of the values and its 95% interval, as text; empty if there are no values."""
     if not values:
         return ""
     interval = interval_over_seeds(values)

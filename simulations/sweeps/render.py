@@ -97,7 +97,7 @@ def _notes(table: Table) -> str:
     if any(row.against for row in table.rows):
         notes += (
             f" Over another row: mean difference in {table.difference} between runs with the same experiment seed, "
-            "in points of a hundred, ± half its 95 % interval (Student's t)."
+            "in points of a hundred, ± half its 95% interval (Student's t)."
         )
     for name, advice in table.unknown_columns.items():
         notes += f" No run has the figure {name!r}. {advice or ''}".rstrip()
@@ -152,7 +152,7 @@ def _figure(row: Row, name: str) -> str:
 
 
 def _difference(other: RowDifference | None) -> str:
-    """Return the mean difference and the half-width of its 95 % interval, in percentage points."""
+    """Return the mean difference and the half-width of its 95% interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
     mean = f"{100 * other.mean:+.1f}"
@@ -207,7 +207,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
         axis,
         title,
         note="Mean accuracy on real texts of the small model"
-        + (", with its 95 % interval over the seeds (Student's t)." if several else ", of one run each."),
+        + (", with its 95% interval over the seeds (Student's t)." if several else ", of one run each."),
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
         values={str(row): _missing_as_none(line) for row, line in means.iterrows()},
@@ -217,7 +217,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
 
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean, limited to [0, 1]; None if there is only one run."""
+    """Return the 95% interval of the mean, limited to [0, 1]; None if there is only one run."""
     interval = interval_over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 

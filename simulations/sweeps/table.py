@@ -7,7 +7,7 @@ an experiment, set `+experiment.columns=[...]`.
 
 A row that names other rows (`against: {WASP: WASP epsilon 4}`) shows its difference from them in
 `experiment.difference`, a figure of `metrics.json` or the accuracy: the mean of the differences between runs with the
-same experiment seed, with its 95 % interval. Data, private records and first texts are the same in such a pair.
+same experiment seed, with its 95% interval. Data, private records and first texts are the same in such a pair.
 """
 
 import statistics
@@ -31,7 +31,7 @@ class RowDifference:
 
     Attributes:
         differences: Differences between runs with the same experiment seed, in the order of the seeds.
-        interval: 95 % interval of their mean; None if there are fewer than two differences.
+        interval: 95% interval of their mean; None if there are fewer than two differences.
     """
 
     differences: tuple[float, ...]

@@ -134,7 +134,7 @@ def test_epsilon_must_hold_without_the_noise_of_those_that_may_help_the_coordina
 
 @pytest.mark.parametrize("parties", slow_but({3, 20}, [3, 5, 10, 20]))
 def test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planned_for(parties):
-    """The third review: plans of epsilon 8 were accepted, and cost 9.9 to 12.3 against a coalition of 30 %."""
+    """The third review: plans of epsilon 8 were accepted, and cost 9.9 to 12.3 against a coalition of 30%."""
     corrupt = math.ceil(0.3 * parties)
     signed = {"corrupt": corrupt, "threshold": (parties + corrupt + 1) // 2, "roster": roster(parties).digest.hex()}
     signed |= {"spec": VotesSpec(top=8), "epsilon": 8.0}

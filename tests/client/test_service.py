@@ -178,7 +178,7 @@ def test_without_masks_the_counts_leave_under_noise_only(tmp_path):
         host = service(tmp_path, party)
         send(host, m.Open(PLAIN.to_json()))
         words = send(host, m.Ask(query()), party=party).words
-        # A noise of sigma 20 is zero in 2 % of the coordinates: in 8 or more of 24 with probability 2e-8.
+        # A noise of sigma 20 is zero in 2% of the coordinates: in 8 or more of 24 with probability 2e-8.
         assert (words == ring.encode(true_counts(query(), records(party)))).sum() < 8
 
 

@@ -14,6 +14,7 @@ from common.phrases import (
     group_by_four,
     join_phrases,
     list_parties,
+    percent,
     render_phrase,
     series,
 )
@@ -71,3 +72,11 @@ def test_series_capitals_and_digests_are_read_as_in_a_sentence():
         "",
     ]
     assert [group_by_four(digest) for digest in ("", "01234", "01234567")] == ["", "0123 4", "0123 4567"]
+
+
+@pytest.mark.parametrize(
+    ("share", "decimals", "shown"),
+    [(0.835, 1, "83.5%"), (0.19, 1, "19.0%"), (-1e-17, 1, "0.0%"), (0.5, 0, "50%"), (1.0, 0, "100%")],
+)
+def test_a_percentage_has_its_sign_right_behind_the_figure(share, decimals, shown):
+    assert percent(share, decimals) == shown

@@ -169,7 +169,7 @@ def wide(kind):
 @pytest.mark.parametrize(("kind", "mechanism"), [case for case in SUMS if case[0] in WIDE])
 def test_the_noise_has_the_planned_variance(kind, mechanism, mode, tmp_path):
     # Of n coordinates the relative variance of the estimate is (kurtosis - 1) / n: 2 / n for a Gaussian, 5 / n for a
-    # Laplace. Five standard deviations of 2000 are 16 % and 25 %, where one share of three that is missing makes 33 %;
+    # Laplace. Five standard deviations of 2000 are 16% and 25%, where one share of three that is missing makes 33%;
     # a false alarm has a probability of about 1e-6, for Laplace's tails below 1e-5.
     query = wide(kind)
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism)

@@ -13,7 +13,7 @@ MARKS = [
 ]
 """Marks of a module with tests that need the browser."""
 ZOOMED = 320
-"""Width, in CSS pixels, of a window of 1280 pixels at a zoom of 400 %."""
+"""Width, in CSS pixels, of a window of 1280 pixels at a zoom of 400%."""
 
 
 @contextmanager

@@ -40,8 +40,8 @@ _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
 _WRITTEN = 0.87
 """Number of words written for each word of the imitated text. Of two drafts of a sentence, the one with fewer unknown
-word sequences is kept, which is usually the shorter one. The ratio was .86 to .91 in six methods on demo notes; a text
-with blanks to fill keeps its length."""
+word sequences is kept, which is usually the shorter one. The ratio was 0.86 to 0.91 in six methods on demo notes; a
+text with blanks to fill keeps its length."""
 
 
 class BuiltinModel:

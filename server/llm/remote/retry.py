@@ -193,7 +193,7 @@ async def ask_with_retries(
             pause(failure.wait)
         elif failure.wait is not None:
             await clock.sleep(failure.wait)
-        else:  # 50 to 100 % of a delay that doubles each time
+        else:  # 50 to 100% of a delay that doubles each time
             backoff = min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt)
             await clock.sleep(backoff * (0.5 + clock.chance() / 2))
     raise AssertionError
@@ -240,7 +240,7 @@ class Outage:
 class RateLimiter:
     """Paces the requests to one model evenly, by requests and by tokens per minute; a pause blocks all requests.
 
-    Services count rejected requests too. In tests with 8 or 32 concurrent requests, a common pause avoided 30 to 50 %
+    Services count rejected requests too. In tests with 8 or 32 concurrent requests, a common pause avoided 30 to 50%
     of the rejections that occurred with separate waits or with the SDK's retries, and took 1.0 to 1.4 times as long
     (1.9 times if 32 requests share a limit of 10 per second).
     """

@@ -31,6 +31,7 @@ from unittest import mock
 import numpy as np
 
 from common.domain import Record
+from common.phrases import percent
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.votes import VotesSpec
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for times in (0, *TIMES)
             )
             lost = "".join(f"{100 * (honest - accuracy_of_lie):10.1f}" for accuracy_of_lie in lied)
-            show(f"{method:9}{records:7}{100 * honest:9.1f} %{lost}\n")
+            show(f"{method:9}{records:7}{percent(honest):>10}{lost}\n")
     show("\nchosen by    records  false  exemplars; or the mean's move and the label's share\n")
     for records in options.records:
         for times in TIMES:

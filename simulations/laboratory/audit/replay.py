@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from client import answer
 from client.writers import causal_model
 from common import rng
+from common.phrases import percent
 from common.plan.plan import Plan
 from common.queries import closed_set
 from server.prepare.compose import check_simulation, compose_settings
@@ -230,9 +231,9 @@ def replay_query(run: str, question: BroadcastQuery, neighbours: int, *, experim
             before = after
     return AuditFinding(
         check=f"{run}: {planned.name} {index}",
-        figure=f"{violations} of {neighbours} beyond, largest {largest:.1%}{first}",
+        figure=f"{violations} of {neighbours} beyond, largest {percent(largest)}{first}",
         limit=f"0, {planned.mechanism}",
-        unseen="" if violations else f"a bound {1 - largest:.1%} too small",
+        unseen="" if violations else f"a bound {percent(1 - largest)} too small",
         passed=not violations,
     )
 

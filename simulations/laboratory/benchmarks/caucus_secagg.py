@@ -21,7 +21,7 @@ class Group:
         parties: Number of parties.
         degree: Number of neighbours of each party.
         threshold: Number of shares that recover a secret.
-        malicious: Whether to use identities and signatures; 30 % of all parties are assumed to be corrupt.
+        malicious: Whether to use identities and signatures; 30% of all parties are assumed to be corrupt.
     """
 
     parties: int

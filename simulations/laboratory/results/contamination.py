@@ -68,7 +68,7 @@ class ContaminationFigures:
         """Return the cells of the table's row for these records, as Markdown."""
         recalled, likelihood = (np.diff(values)[:, 0] * -1 for values in (self.recalled, self.likelihood))
         return (
-            f"{self.completed.max()} | {_mean(100 * self.recalled[:, 0])} % | {_mean(100 * recalled)} | "
+            f"{self.completed.max()} | {_mean(100 * self.recalled[:, 0], sign='%')} | {_mean(100 * recalled)} | "
             f"{self.likelihood[:, 0].mean():.2f} | {_mean(likelihood, 2)}"
         )
 
@@ -179,9 +179,9 @@ def _common(true: Sequence[str], written: Sequence[str]) -> int:
     return lengths[-1]
 
 
-def _mean(values: NDArray[np.float64], digits: int = 0) -> str:
+def _mean(values: NDArray[np.float64], digits: int = 0, sign: str = "") -> str:
     low, high = intervals.interval_over_seeds(values.tolist()) or (np.nan, np.nan)
-    return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{values.mean():.{digits}f}{sign} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ holds without privacy only, that of the difference without noise, doubled becaus
 any other claim, the smallest p-value of all private differences, multiplied by their number. For a claim "within a
 margin", both sides must be rejected (two one-sided tests). Pairs that all differ by the same are no sample, such as two
 rows that are one run without noise: there is no p-value. A verdict stands after the correction if Holm's procedure
-rejects its claim's null hypothesis at 5 % among all claims of the paper, or of the page, that have a p-value.
+rejects its claim's null hypothesis at 5% among all claims of the paper, or of the page, that have a p-value.
 """
 
 import math

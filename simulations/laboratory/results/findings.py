@@ -65,7 +65,7 @@ class Difference:
     Attributes:
         epsilon: Epsilon; None if the rows set their own.
         mean: Mean of the paired differences, favoured row minus other row.
-        interval: The difference's 95 % interval; None for a single pair; of width 0 for a computed figure.
+        interval: The difference's 95% interval; None for a single pair; of width 0 for a computed figure.
         pairs: Number of pairs; 0 for a computed figure.
     """
 

@@ -78,7 +78,7 @@ def test_a_third_of_the_records_are_in_pairs_and_their_mean_is_that_of_all_pairs
     vectors[:, 0] = np.abs(vectors[:, 0])
     records = embedded([str(i) for i in range(count)], vectors=vectors)
     cosines, pairs = sum_pair_cosines(_query(buckets=count), records)
-    # Records in pairs: 37 %; 5 standard errors of their mean cosine. Fixed records: no false alarm.
+    # Records in pairs: 37%; 5 standard errors of their mean cosine. Fixed records: no false alarm.
     assert 2 * pairs / 64 / count == pytest.approx(np.exp(-1), abs=0.03)
     all_pairs = (np.linalg.norm(vectors.astype(np.float64).sum(axis=0)) ** 2 - count) / (count * (count - 1))
     assert cosines / pairs == pytest.approx(all_pairs, abs=5 * 0.5 / (pairs / 64) ** 0.5)

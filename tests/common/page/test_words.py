@@ -133,6 +133,14 @@ def test_sentences_are_whole_and_printable(key):
         assert text == text.strip(), text
 
 
+@pytest.mark.parametrize("package", [*PAGES, *CATALOGUES])
+def test_in_english_the_sign_of_a_percentage_follows_its_figure(package):
+    folder = resources.files(package) / "templates"
+    pages = [templates(package)] if folder.is_dir() else []
+    for text in (*(sentence for _, sentence in named(SPOKEN[package, ENGLISH])), *pages):
+        assert not re.search(r"(\s|&nbsp;)%", re.sub(BESIDE[0], "0", text, flags=re.DOTALL)), text
+
+
 @pytest.mark.parametrize("key", TRANSLATED, ids=str)
 class TestTranslation:
     """A language against English, which the templates were written for."""

@@ -39,7 +39,7 @@ def test_shares_of_noise_make_up_the_planned_noise_among_fewest_honest_survivors
     assert release == replace(noisy.answer_release(0), times=4)
     assert (release.mechanism, release.scale, release.shares, release.times) == ("gaussian", 1560, 6, 4)
     assert release.sensitivity == SPEC.sensitivity
-    # Tolerating 10 % dropouts and 30 % colluders costs sqrt(1 / 0.6) in standard deviation.
+    # Tolerating 10% dropouts and 30% colluders costs sqrt(1 / 0.6) in standard deviation.
     least = plan_with(max_dropouts=0, colluders=0)
     assert noisy.share_sigma(QUERY) / least.share_sigma(QUERY) == pytest.approx(1.29, abs=0.002)
 

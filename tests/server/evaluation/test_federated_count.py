@@ -102,7 +102,7 @@ def test_figures_of_an_answer_are_those_by_hand():
     sigma = math.sqrt(2) * made.queries[0].scale  # three survivors, three shares
     figures = federated_count_group(made, answered([450, 600]))
     noise = sigma * math.sqrt(1 + 0.75**2) / 600
-    half = math.log(20) / math.sqrt(2) * noise  # Laplace noise exceeds this in 5 % of cases
+    half = math.log(20) / math.sqrt(2) * noise  # Laplace noise exceeds this in 5% of cases
     accuracy = figures["accuracy"]
     assert (accuracy.value, accuracy.noise, figures["right"].noise) == pytest.approx((0.75, noise, sigma))
     assert accuracy.interval == pytest.approx((0.75 - half, 0.75 + half))

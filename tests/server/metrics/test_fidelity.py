@@ -70,7 +70,7 @@ def test_fid_error_covers_the_spread_over_sets_of_texts_and_shrinks_with_their_n
 
 
 def test_fid_intervals_hold_the_mean_distance_of_as_many_texts_nineteen_times_of_twenty():
-    """At 95 %, fewer than 135 of 150 do in 0.2 % of cases; with the normal distribution's quantile only 88 % do."""
+    """At 95%, fewer than 135 of 150 do in 0.2% of cases; with the normal distribution's quantile only 88% do."""
     real, draws = rng(9).normal(size=(200, 8)), rng(10)
     sets = [draws.normal(size=(50, 8)) + 0.2 for _ in range(150)]
     values = np.array([fid(texts, real) for texts in sets])

@@ -59,7 +59,7 @@ def test_interval_of_a_mean_over_rows_is_students(rows, rel):
 
 @pytest.mark.parametrize(("labels", "rows"), [(2, 30), (10, 60), (77, 300)])
 def test_intervals_of_macro_f1_hold_the_truth_nineteen_times_of_twenty(labels, rows):
-    """Fewer than 17 of 20 would do so in 1 % of cases, if 95 % of intervals do; of a bootstrap at 77 labels, 12 do."""
+    """Fewer than 17 of 20 would do so in 1% of cases, if 95% of intervals do; of a bootstrap at 77 labels, 12 do."""
     rng = np.random.default_rng(5)
 
     def answered(number):
@@ -146,7 +146,7 @@ def clear(rng, count, test, *, noise=0.0):
 
 
 def test_choice_variance_finds_equally_good_sets_clearly_different_in_one_of_twenty_cases():
-    """At 5 %, more than 13 of 120 are found in 0.3 % of cases; by the test texts alone one in six is."""
+    """At 5%, more than 13 of 120 are found in 0.3% of cases; by the test texts alone one in six is."""
     rng = np.random.default_rng(1)
     found = np.sum([clear(rng, 40, drawn(rng, ROWS)) for _ in range(120)], axis=0)
     assert found[1] <= 13 < found[0]

@@ -35,7 +35,7 @@ def test_is_nearer_to_the_votes_than_the_noised_votes_are(noise):
 @pytest.mark.parametrize("unexplained", [0.0, 2.0])
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 def test_penalty_is_about_as_good_as_the_best_in_hindsight(noise, unexplained):
-    """Within 40 % of the one penalty that is best for all 20 draws, whatever else the votes depend on."""
+    """Within 40% of the one penalty that is best for all 20 draws, whatever else the votes depend on."""
     ours, best = 0.0, np.zeros(25)
     for seed in range(20):
         votes, vectors, labels, rng = signal(seed, labels=1)

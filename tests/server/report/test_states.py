@@ -110,7 +110,7 @@ def test_the_worst_label_is_the_figure_s(tmp_path):
     }
     tested = section(written(tmp_path, metrics), "What was tested")
     assert (
-        "recognised in 80.0 % of its test texts by a classifier of the texts. It is b: the worst of 2."
+        "recognised in 80.0% of its test texts by a classifier of the texts. It is b: the worst of 2."
         in tested.replace("\N{NO-BREAK SPACE}", " ")
     )
     assert "rare" not in tested

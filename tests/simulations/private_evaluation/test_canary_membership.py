@@ -102,7 +102,7 @@ def test_a_threshold_that_few_canaries_cannot_give_has_its_reason():
 def test_scores_that_know_nothing_raise_an_alarm_in_one_of_twenty_runs():
     generator = np.random.default_rng(0)
     blind = [canary_figures(generator.normal(size=100), INSIDE, epsilon=1.0, delta=0.0) for _ in range(200)]
-    assert sum(run["epsilon"].value > 0 for run in blind) <= 20  # 5 % or less each; more than 20 of 200 in 0.1 %
+    assert sum(run["epsilon"].value > 0 for run in blind) <= 20  # 5% or less each; more than 20 of 200 in 0.1%
     outside = [not low <= 0.5 <= high for low, high in (run["auc"].interval for run in blind)]
     assert sum(outside) <= 22
 
@@ -113,7 +113,7 @@ def test_the_bound_is_above_the_true_epsilon_in_at_most_one_of_twenty_runs(epsil
     right = np.arange(51)
     chance = stats.binom(50, 1 / (1 + math.exp(-epsilon))).pmf(right)
     alarms = np.array([lower_bound(count, 50, of=100, delta=0.0) > epsilon + 1e-9 for count in right.tolist()])
-    assert 0.01 < chance[alarms].sum() <= 0.05 or epsilon == 4.0  # at 4, all 50 right are within the 5 %
+    assert 0.01 < chance[alarms].sum() <= 0.05 or epsilon == 4.0  # at 4, all 50 right are within the 5%
     assert chance[alarms].sum() <= 0.05
 
 

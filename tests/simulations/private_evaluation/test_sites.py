@@ -45,7 +45,7 @@ def test_texts_that_show_the_hospitals_styles_tell_more_than_the_known_records_a
     assert np.mean(np.array(gains) > 0) > 0.7
     assert (
         alarms <= 1
-    )  # an interval is above 0 by chance in 2.5 % of runs; two or more of 20 in 9 %, and the seeds are fixed
+    )  # an interval is above 0 by chance in 2.5% of runs; two or more of 20 in 9%, and the seeds are fixed
 
 
 def test_a_change_towards_a_hospital_is_traced_and_any_other_in_one_of_as_many_labels_as_hospitals():

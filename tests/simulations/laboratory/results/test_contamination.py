@@ -41,7 +41,7 @@ def test_a_record_that_was_learned_is_completed_and_another_is_not(learned):
     assert seen.recalled[:, 0].mean() > unseen.recalled[:, 0].mean()
     gains = [np.diff(found.likelihood)[:, 0].mean() for found in (seen, unseen)]
     assert gains[0] < gains[1] - 0.5
-    assert seen.cells().startswith("2 | 100 (")
+    assert seen.cells().startswith("2 | 100% (")
 
 
 def test_the_first_record_of_a_label_and_those_that_are_too_short_are_left_out():
