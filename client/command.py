@@ -12,13 +12,14 @@ from common.versions import versions
 MODULES = {
     "client.deploy.create": ("init",),
     "client.deploy.roster": ("roster",),
-    "client.deploy.check": ("check", "models"),
+    "client.deploy.check": ("check",),
     "client.deploy.start": ("start", "stop"),
     "client.deploy.status": ("status",),
     "client.approval.command": ("approve",),
     "client.deploy.page": ("page",),
     "client.deploy.renewal": ("rotate", "invitation", "refresh"),
     "client.deploy.ledger": ("ledger",),
+    "client.deploy.models": ("models",),
     "client.deploy.audit": ("audit",),
     "client.deploy.leave": ("leave",),
 }

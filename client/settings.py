@@ -84,15 +84,27 @@ class PartySettings:
     def read(
         cls, values: object, where: Where, *, others: Collection[str] = (), required: Collection[str] = ()
     ) -> Self:
-        """Read limits and sections of a file's values; writers are built later, since they may load models.
+        """Read limits and sections; writers are built later, since they may load models.
 
-        The file may have the keys in `others`, which are not read here, and must have those in `required`.
+        Args:
+            values: The file as plain mappings, lists and scalars.
+            where: See the attribute of this name.
+            others: Further keys that the file may have, which are not read here.
+            required: Keys that the file must have.
 
         Raises:
             ConfigError: A key is unknown or missing, a value has the wrong type, or a limit is out of range.
         """
         content = _mapping("", values, ("limits", *SECTIONS, *others), where, required)
         limits = {} if content.get("limits") is None else content["limits"]
+        if isinstance(limits, Mapping) and "colluders" in limits:
+            raise ConfigError(
+                "limits.colluders",
+                expected="no such line: `corrupt` says how many may help the coordinator, with their noise too",
+                got=limits["colluders"],
+                where=where("limits.colluders"),
+                do="Delete it, and set corrupt, a share of all hospitals",
+            )
         sections = {
             name: _section(name, content[name], *WRITERS[name], where)
             for name in SECTIONS

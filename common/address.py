@@ -91,8 +91,17 @@ def _is_address(host: str, kind: type[IPv4Address | IPv6Address]) -> bool:
 
 
 def _wrong_form(name: str, value: str, expected: str, do: str) -> ConfigError:
-    """Return the error for a value of another form, with advice."""
-    if not value.isascii():
-        do = "Write the name in its ASCII form, which begins with xn--"
+    """Return the error for a value of another form; its advice is `do`, or the ASCII form of other letters."""
+    if letters := re.search(r"[^\s/:@\[\]]*[^\x00-\x7f\s/:@\[\]][^\s/:@\[\]]*", value):
+        do = f"Write the name in its ASCII form, {_ascii_form(letters[0]) or 'which begins with xn--'}"
     got = "one with @, which may be a login" if "@" in value else repr(value[:_LONGEST_NAME])
     return ConfigError(name, expected=expected, got=got, do=do)
+
+
+def _ascii_form(host: str) -> str:
+    """Return the ASCII form of a name with other letters; empty if different programs have different forms of it."""
+    try:
+        form = host.encode("idna").decode("ascii")
+        return form if form.encode("ascii").decode("idna") == host.lower() else ""  # not so for ß
+    except UnicodeError:
+        return ""

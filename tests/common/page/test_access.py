@@ -1,6 +1,7 @@
 """Nobody sees or does anything without the link, the session, our own name and the form's token: route by route."""
 
 import pytest
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from common.errors import ConfigError
@@ -194,6 +195,20 @@ def test_each_response_forbids_scripts_frames_foreign_content_and_caching(browse
     assert "unsafe" not in policy
     assert "script" not in policy
     assert door.SCRIPTED["Content-Security-Policy"] == f"{policy}; script-src 'self'; connect-src 'self'"
+
+
+def test_door_route_with_headers_of_its_own_gets_ours(browser):
+    async def loose(scope, receive, send):
+        await Response(headers={"Content-Security-Policy": "default-src *", "Cache-Control": "public"})(
+            scope, receive, send
+        )
+
+    browser.enter()
+    browser.app._app = loose
+    response = browser.get()
+    assert {name: response.headers.get_list(name) for name in door.HEADERS} == {
+        name: [value] for name, value in door.HEADERS.items()
+    }
 
 
 def test_bytes_are_taken_where_they_are_expected_with_our_origin_and_token_in_a_header(opened):
