@@ -72,7 +72,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) 
         items = _texts_of_values(bare, n, phrases=phrases)
         if not items:
             items = (fenced[1:] and fenced) or _listed_items(answer) or _parts(bare, n)
-            items = items[: len(items) - cut] or (_lines(bare, n) if phrases else [])
+            items = items[: len(items) - cut] or (_lines(bare, n) if phrases and not (cut and n == 1) else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
         items = list({normal_letters(item): item for item in reversed(items)}.values())[::-1]

@@ -298,9 +298,7 @@ def _transport() -> Any:
 
 
 def _entropic(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    costs = euclidean_distances(x, y, squared=True) / 2
+    costs = cdist(x, y, "sqeuclidean") / 2
     method = "sinkhorn" if costs.max() < _LARGEST_EXPONENT * _ENTROPY else "sinkhorn_log"
     options = {"method": method, "numItermax": 2000, "stopThr": 1e-5, "warn": False}
     plan = _transport().sinkhorn([], [], costs, _ENTROPY, **options)

@@ -25,6 +25,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ from server.llm.use import counts_of_losses
 from server.planning.signal import FEWER_CANDIDATES, HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.quality import WITHOUT, Quality, read_quality
-from server.report.verdict import Judgement, describe_difference, judge
+from server.report.verdict import Judgement, compare_gain, describe_difference, judge
 from server.report.votes import VoteHistogram
 
 MANY_LOST = 0.1
@@ -57,11 +58,6 @@ FEWER_TEXTS = "ask for fewer texts (method.samples)"
 
 _FEWEST = 20
 """Smallest number of texts of which duplicates are a weakness."""
-_POOR = {
-    **dict.fromkeys((Judgement.BELOW_GUESSING, Judgement.UNCLEAR), "guessing"),
-    **dict.fromkeys((Judgement.NO_GAIN, Judgement.LOSS), "gain"),
-}
-"""Name of the weakness that follows from a judgement."""
 
 
 def find_weaknesses(
@@ -147,7 +143,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
 def _quality(
     run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport], quality: Quality, more: int
 ) -> Iterator[Weakness]:
-    """Yield a weakness if the verdict is that texts are no better than guessing, or than the same models' alone.
+    """Yield a weakness if texts are no better than guessing, and one if they are no better than the same models' alone.
 
     Args:
         run: The run.
@@ -156,22 +152,23 @@ def _quality(
         quality: The figures.
         more: Number of the texts, of which more may help; 0 if more texts make a cause worse.
     """
-    judgement, gain, labels = judge(quality), quality.gain, run.labels or {}
-    if judgement not in _POOR or not quality.tested:
-        return
-    yield _weakness(
-        _POOR[judgement],
-        q=quality,
-        judgement=judgement,
-        difference=gain and describe_difference(quality, gain),
-        labels=len(labels),
-        bare=sum(not description for description in labels.values()),
-        models=_listed(sorted(rounds[0].requested)) if rounds else "",
-        more=more,
-        method=run.method,
-        privacy=privacy,
-        noised=privacy is not None and guarantee_kind(privacy) is Kind.BOUNDED,
-    )
+    gain, labels = quality.gain, run.labels or {}
+    shown: dict[str, Any] = {
+        "q": quality,
+        "judgement": gain and compare_gain(gain),
+        "difference": gain and describe_difference(quality, gain),
+        "labels": len(labels),
+        "bare": sum(not description for description in labels.values()),
+        "models": _listed(sorted(rounds[0].requested)) if rounds else "",
+        "more": more,
+        "method": run.method,
+        "privacy": privacy,
+        "noised": privacy is not None and guarantee_kind(privacy) is Kind.BOUNDED,
+    }
+    if judge(quality) in {Judgement.BELOW_GUESSING, Judgement.UNCLEAR} and quality.tested:
+        yield _weakness("guessing", **shown)
+    if gain and not gain.clear:
+        yield _weakness("gain", **shown)
 
 
 def votes_were_noise(votes: Sequence[VoteHistogram]) -> bool:

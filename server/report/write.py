@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -18,7 +19,6 @@ from common import look
 from common.errors import DataError
 from common.page.words import catalogue
 from common.phrases import percent
-from common.system.files import write_atomic
 from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
 from server.guarantee.messages import show_delta, show_epsilon
@@ -72,9 +72,14 @@ def write_report(run: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> Path:
-    """Write a file atomically, and return its path."""
-    # A model may return half of a surrogate pair, which UTF-8 cannot encode.
-    write_atomic(path, text.encode(errors="replace"))
+    """Write a file atomically, whoever else writes it at the same time, and return its path."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # A model may return half of a surrogate pair, which UTF-8 cannot encode.
+        part.write_text(text, encoding="utf-8", errors="replace")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
     return path
 
 

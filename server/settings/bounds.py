@@ -1,9 +1,10 @@
 """Bounds of settings, which stand in the annotations of a section's fields beside their defaults."""
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import cache, partial
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from common import validate
 from common.errors import InputError
@@ -52,9 +53,15 @@ LabelSetsShare = Annotated[float, between(0.01, 0.99)]
 
 @cache
 def _bounds(section: type) -> list[tuple[str, Bound, bool]]:
-    """Return the name of each bounded setting, its bound, and whether it may be null."""
-    hints = get_type_hints(section, include_extras=True)
-    bounded = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
+    """Return the name of each bounded setting, its bound, and whether it may be null.
+
+    A subclass that states a field anew, without a bound, keeps the bound of its base.
+    """
+    bounded: dict[str, Any] = {}
+    for base in reversed(section.__mro__):
+        with suppress(NameError):  # a field of somebody's own, whose type a type checker alone imports
+            hints = get_type_hints(base, include_extras=True)
+            bounded |= {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
     return [
         (name, bound, NoneType in get_args(hint.__origin__))
         for name, hint in bounded.items()

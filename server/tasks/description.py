@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError
+from common.sections import check_headings
 from common.validate import one_of
 from server.domain import NO_LABELS, Task, Wording
 from server.settings.tasks import LabelledFilesSettings
@@ -66,9 +67,12 @@ def _labels(given: object) -> dict[str, str]:
 
 
 def _headings(given: Mapping[str, object] | Sequence[str] | None) -> dict[str, str]:
-    """Return the description of each heading; the settings have checked the headings themselves."""
-    pairs: Mapping[str, object] = given if isinstance(given, Mapping) else dict.fromkeys(given or ())
-    return {name: _described(name, text, "task.sections") for name, text in pairs.items()}
+    """Return the description of each heading."""
+    if not given:
+        return {}
+    pairs: dict[object, object] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(_list(given))
+    names = check_headings("task.sections", list(pairs))
+    return {name: _described(name, text, "task.sections") for name, text in zip(names, pairs.values(), strict=True)}
 
 
 def _described(name: str, text: object, where: str) -> str:

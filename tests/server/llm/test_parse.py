@@ -162,3 +162,7 @@ def test_any_reply_is_read(completion, n, phrases, cut):
     texts = parse(completion, n, phrases=phrases, cut=cut)
     assert len(texts) <= n
     assert all(isinstance(text, str) for text in texts)
+
+
+def test_parse_phrase_that_is_cut_off_is_none():
+    assert parse("1. Falls at nig", 1, phrases=True, cut=True) == ()

@@ -211,6 +211,14 @@ def test_no_two_pieces_of_advice_of_a_run_move_a_setting_in_opposite_directions(
     assert said == vars(catalogue("server.report").weaknesses).keys(), "a weakness that no fault above leads to"
 
 
+def test_find_weaknesses_texts_below_guessing_and_a_loss_are_two():
+    worse = {"metrics": compared(-0.2, -0.1) | scored(0.2)}
+    found = {weakness.what for weakness in weaknesses_of(**worse)}
+    assert len(found) == 2
+    unknown = {"metrics": compared(-0.2, -0.1, majority_class={})}
+    assert "a clear loss" in next(iter(weaknesses_of(**unknown))).what
+
+
 def test_the_cause_decides_whether_more_or_fewer_texts_are_advised():
     gained = {"metrics": compared(-0.02, 0.06)}
     assert ("method.samples", 1) in {way for one in weaknesses_of(**gained) for way in directions(one.do)}

@@ -1,7 +1,7 @@
 """What is out of bounds is refused when the settings are read, and named in full: the tests are made of the types."""
 
 import math
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import get_args, get_type_hints
 
 import pytest
@@ -15,6 +15,7 @@ from server.settings.reading import read_section
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import MethodSettings, TaskSettings
 from server.settings.tasks import TASKS
+from server.settings.voting import AugPeSettings
 
 TASK = Task(name="notes", kind="note", labels={"a": None, "b": None})
 ABSURD = -(10**9)
@@ -156,3 +157,12 @@ def test_a_plan_names_a_setting_of_its_method_in_full(schema, name, settings):
             refusals.append(str(error))
     assert refusals, "it takes anything"
     assert all(refusal.startswith(("method.", "answers, attempts included")) for refusal in refusals), refusals
+
+
+def test_check_bounds_subclass_that_states_a_field_anew_keeps_the_bound():
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Mine(AugPeSettings):
+        samples: int = 100
+
+    with pytest.raises(ConfigError, match=r"samples"):
+        Mine(samples=0)
