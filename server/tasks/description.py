@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError
@@ -70,7 +71,7 @@ def _headings(given: Mapping[str, object] | Sequence[str] | None) -> dict[str, s
     """Return the description of each heading."""
     if not given:
         return {}
-    pairs: dict[object, object] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(_list(given))
+    pairs: Mapping[Any, object] = given if isinstance(given, Mapping) else dict.fromkeys(_list(given))
     names = check_headings("task.sections", list(pairs))
     return {name: _described(name, text, "task.sections") for name, text in zip(names, pairs.values(), strict=True)}
 
