@@ -48,7 +48,7 @@ SUBTOPICS = (
 
 _LINE = "\n"
 STOP = '"'
-"""Text that ends a completion. A text ends at its line break, too; the lines of a longer example are joined."""
+"""Text that ends a completion. A text also ends at any line break; the lines of a longer example are joined."""
 _FEWEST_WORDS = 3  # shorter completions are fragments
 _KEYWORDS = 2  # that stand for a topic
 _CHOICE = 4  # public texts per example, of which those of about the requested length are shown
@@ -105,7 +105,7 @@ class Completion:
 
         If the model did not end the text (`whole`), it is cut off after its last complete sentence.
         """
-        text = completion.split(STOP, maxsplit=1)[0].split(_LINE, maxsplit=1)[0]
+        text = next(iter(completion.split(STOP, maxsplit=1)[0].splitlines()), "")
         if not whole:
             text = whole_sentences(text)
         text = f"{opening_words(request)}{text}".strip() if text.strip() else ""

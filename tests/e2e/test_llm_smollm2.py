@@ -1,7 +1,5 @@
 """Whole runs of `llm=smollm2`: with a tiny model in its place, and with the real weights."""
 
-import re
-
 import pytest
 
 from common.models.fetch import convert_gguf
@@ -18,8 +16,7 @@ def assert_whole(run):
     texts = lines(run, "synthetic.jsonl")
     assert len(texts) > 40
     assert {row["model"] for row in texts} == {"smollm2"}
-    # A model of single letters may write "<|" by chance, but no whole special token.
-    assert not any(re.search(r"\n|<\|\w+\|>", row["text"]) for row in texts)
+    assert not any("\n" in row["text"] or "<|" in row["text"] for row in texts)
     assert sum("declines contrast" in note for note in lines(run, "rounds.jsonl")[0]["notes"]) == 1
     assert read(run, "privacy.json")["epsilon"] == pytest.approx(4.0)
     return texts

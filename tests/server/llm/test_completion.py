@@ -128,7 +128,12 @@ def test_a_text_ends_with_its_line_or_if_it_was_cut_off_with_its_last_sentence()
 def test_a_completion_is_read_up_to_the_end_of_its_text(fields):
     completion, (request,) = Completion(), requests(1, **fields)
     assert completion.beginning(request, PUBLIC).prompt.endswith(f': "{opening_words(request)}')
-    for after in ("", STOP, f"{STOP}\nmore of the list"):
+    for after in (
+        "",
+        STOP,
+        f"{STOP}\nmore of the list",
+        *(f"{end}the next line" for end in "\n\r\x0b\x0c\x85\u2028\u2029"),
+    ):
         text = completion.read(f" need it now{after}", request, whole=True)
         assert text == f"{opening_words(request)} need it now".strip()
     assert completion.read(STOP, request, whole=True) is None
