@@ -42,8 +42,11 @@ def one_of(*names: str) -> Bound:
 
 
 Count = Annotated[int, whole(1)]
+OptionalCount = Annotated[int | None, whole(1)]
 Natural = Annotated[int, whole(0)]
 Share = Annotated[float, between(0, 1)]
+PositiveShare = Annotated[float, validate.positive, between(0, 1)]
+Temperature = Annotated[float, between(0, 2)]
 Positive = Annotated[float, validate.positive]
 Probability = Annotated[float, validate.probability]
 NotNegative = Annotated[float, not_below(0)]

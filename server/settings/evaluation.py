@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from server.settings.bounds import Count, NotNegative, between, check_bounds, one_of, whole
+from server.settings.bounds import Count, NotNegative, OptionalCount, between, check_bounds, one_of, whole
 from server.settings.sections import FineTuning, Part
 
 METRICS = (
@@ -87,7 +87,7 @@ class EvaluationSettings:
     domain_adaptation: Annotated[str, one_of("none", "deep_coral")] = "none"
     target: str | None = None
     weight: NotNegative = 1.0
-    epochs: Annotated[int | None, whole(1)] = None
+    epochs: OptionalCount = None
     vocabulary: str | None = None
     metrics: tuple[str, ...] = ("utility", "fidelity", "diversity", "privacy")
     federated: Annotated[float, between(0, 0.5)] = 0.0

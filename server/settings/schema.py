@@ -15,7 +15,18 @@ from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
 from server.domain import PrivacyTarget
-from server.settings.bounds import Count, Natural, NotNegative, Positive, Share, check_bounds, not_below, one_of, whole
+from server.settings.bounds import (
+    Count,
+    Natural,
+    NotNegative,
+    OptionalCount,
+    Positive,
+    Share,
+    check_bounds,
+    not_below,
+    one_of,
+    whole,
+)
 from server.settings.evaluation import EvaluationSettings
 from server.settings.sections import MethodSettings, Part, TaskSettings
 
@@ -64,11 +75,11 @@ class FederationSettings:
 
     parties: Count = 3
     hospitals: tuple[Hospital, ...] | None = None
-    max_records: Annotated[int | None, whole(1)] = None
+    max_records: OptionalCount = None
     max_dropouts: Natural = 0
     max_attempts: Count = 1
     colluders: Annotated[int | None, whole(0)] = None
-    expected_records: Annotated[int | None, whole(1)] = None
+    expected_records: OptionalCount = None
     timeout: NotNegative = 600.0
     retries: Natural = 1
 
@@ -96,7 +107,7 @@ class SimulatedFederation(FederationSettings):
             these words. None if there is no such party.
     """
 
-    records: Annotated[int | None, whole(1)] = None
+    records: OptionalCount = None
     partition: Annotated[str, one_of("natural", "dirichlet", "iid")] = "natural"
     alpha: Positive = 1.0
     canaries: Annotated[int, whole(0, MOST_CANARIES)] = 0
@@ -128,7 +139,7 @@ class Secagg:
 
     mode: Annotated[str, one_of("semi_honest", "malicious", "none")] = "semi_honest"
     roster: str | None = None
-    threshold: Annotated[int | None, whole(1)] = None
+    threshold: OptionalCount = None
     full_graph_up_to: Count = 128
     corrupt: Share = 0.3
     dropped: Share = 0.1

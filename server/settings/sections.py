@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from common import validate
-from server.settings.bounds import Count, NotNegative, between, check_bounds, whole
+from server.settings.bounds import Count, NotNegative, OptionalCount, Temperature, check_bounds
 
 TARGET = "_target_"
 """Hydra's key for the class or function that builds a part."""
@@ -85,8 +85,8 @@ class PromptingSettings(SynthesisSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("words",)
 
     texts_per_request: Count = 1
-    temperature: Annotated[float, between(0, 2)] = 1.0
-    words: Annotated[int | None, whole(1)] = None
+    temperature: Temperature = 1.0
+    words: OptionalCount = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

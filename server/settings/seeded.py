@@ -7,7 +7,17 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.texts import LONGEST, AbstractedSeedsSpec
 from common.queries.votes import MOST_VOTES
-from server.settings.bounds import Count, NotNegative, Positive, Probability, between, check_bounds, one_of, whole
+from server.settings.bounds import (
+    Count,
+    NotNegative,
+    OptionalCount,
+    Positive,
+    PositiveShare,
+    Probability,
+    check_bounds,
+    one_of,
+    whole,
+)
 from server.settings.sections import FineTuning, PromptingSettings
 
 MOST_ABSTRACTS = 1000
@@ -61,7 +71,7 @@ class DpKpsSettings(PromptingSettings):
     vocabulary_share: Probability = 0.16666667  # 1/6; as every plan so far has it
     mechanism: Annotated[str, one_of("laplace", "gaussian")] = "laplace"
     features: Count = 1000
-    grid: Annotated[int | None, whole(1)] = None
+    grid: OptionalCount = None
     bandwidth: Positive = 0.5
     sequence: Annotated[str, one_of("independent", "iterative")] = "independent"
     ensemble: Annotated[str, one_of("linear", "logarithmic")] = "logarithmic"
@@ -97,8 +107,8 @@ class RefinementSettings(FineTuning):
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
     place: ClassVar[str] = "method.refinement"
 
-    similarity: Annotated[float, validate.positive, between(0, 1)] = 0.65
-    nll: Annotated[float, validate.positive, between(0, 1)] = 0.55
+    similarity: PositiveShare = 0.65
+    nll: PositiveShare = 0.55
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +152,8 @@ class RpsgSettings(PromptingSettings):
     name: str = "rpsg"
     candidates: Annotated[str, one_of(*MECHANISMS)] = "pool"
     pool: Annotated[int, whole(2)] = MOST_ABSTRACTS
-    abstract_words: Annotated[int | None, whole(1)] = ABSTRACT_WORDS
-    choices: Annotated[int | None, whole(1)] = None
+    abstract_words: OptionalCount = ABSTRACT_WORDS
+    choices: OptionalCount = None
     mechanism: str | None = None
     nearest: Annotated[int | None, whole(0)] = None
     top: Annotated[int, whole(1, MOST_VOTES)] = 1

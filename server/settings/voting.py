@@ -12,9 +12,12 @@ from server.settings.bounds import (
     LabelSetsShare,
     Natural,
     NotNegative,
+    OptionalCount,
     Positive,
+    PositiveShare,
     Probability,
     Share,
+    Temperature,
     between,
     check_bounds,
     not_below,
@@ -27,7 +30,6 @@ USUAL_VOTES = 8
 """Q and S of WASP's paper, which take twice as many candidates of each label: votes choose at most half of them."""
 RANKING = "a record gives its nearest candidate 1 vote, the next 1/2, the next 1/4, and so on"
 FEWEST_SHOTS = 2
-PositiveShare = Annotated[float, validate.positive, between(0, 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +177,7 @@ class PreTextSettings(PromptingSettings):
     made_by: ClassVar[str] = "server.methods.pre_text.PreText"
 
     name: str = "pre_text"
-    seeds: Annotated[int | None, whole(1)] = None
+    seeds: OptionalCount = None
     rounds: Count = 10
     threshold: NotNegative = 0.0
     look_ahead: Natural = 4
@@ -245,7 +247,7 @@ class DpgaSettings(SynthesisSettings):
     longest: Annotated[int, whole(1, LARGEST_CAP)] = 500
     bins: Count = 100
     keywords: Natural = 50
-    keyword_temperature: Annotated[float, between(0, 2)] = 1.4
+    keyword_temperature: Temperature = 1.4
     softmax: Positive = 1.0
     suppression: bool = True
     tau: Annotated[float | None, between(-1, 1)] = 0.8
@@ -256,7 +258,7 @@ class DpgaSettings(SynthesisSettings):
     length_share: Share = 0.1
     keyword_share: Share = 0.1
     similarity_share: Share = 0.05
-    temperature: Annotated[float, between(0, 2)] = 1.2
+    temperature: Temperature = 1.2
     fine: Count = 128
     smoothing: bool = False
 
