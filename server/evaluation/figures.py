@@ -292,9 +292,10 @@ def fidelity_group(measured: Measured, real: Sequence[Record], vectors: Callable
 
     def distances(names: Sequence[str], measure: Callable[..., Mapping[str, float]]) -> dict[str, Figure]:
         try:
-            return {name: Figure(value=value, rows=rows) for name, value in measure(ours, theirs, seed=seed).items()}
+            values = measure(ours, theirs, seed=seed)
         except (CaucusError, ValueError, ArithmeticError) as error:
             return missing(names, error, rows=rows)
+        return {name: figure(partial(values.__getitem__, name), rows=rows) for name in names}
 
     def agreement() -> float:
         if measured.language != "english":

@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from server.domain import Candidate
 from server.evaluation.figures import Measured, figure
 from server.evaluation.of_texts import missing_record_groups, text_groups
 from server.evaluation.small_model import Evaluation
+from server.metrics import fidelity
 from server.report import figure_tables
 from tests.support.measured_texts import FAST, assert_whole, candidates, figures, measured_parts, records
 
@@ -56,6 +58,12 @@ def test_fidelity_of_real_texts_shows_what_synthetic_ones_could_reach():
     assert groups["fidelity_real"]["fid"].rows == 20  # one half of 40 test texts
     assert groups["fidelity_real"]["fid"].value < groups["fidelity"]["fid"].value
     assert groups_of("fidelity", test=records(0, 1))["fidelity_real"]["fid"].reason
+
+
+def test_fidelity_figure_that_is_not_a_number_has_a_reason(monkeypatch):
+    monkeypatch.setattr(fidelity, "overlap", lambda *_, **__: dict.fromkeys(fidelity.OVERLAP, math.nan))
+    group = groups_of("fidelity")["fidelity"]
+    assert {(group[name].value, bool(group[name].reason)) for name in fidelity.OVERLAP} == {(None, True)}
 
 
 @pytest.mark.parametrize(("language", "measured"), [("english", True), ("german", False)])
