@@ -30,6 +30,7 @@
 # make bench-served  after `make models`: a round's requests through our server, compared with the bare engine (minutes)
 # make bench-prompts  after `make models`: the texts that a model writes by each kind of prompt; SETTINGS="task=... llm=..."
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
+# make site      all pages and the interfaces as a web site, in build/site; a warning or a dead link fails it
 # make protos    generate protos/*_pb2.py again
 # make lock      constraints.txt again, from pyproject.toml: every package of every extra, on any system, with its hashes;
 #                UPGRADE=yes takes the newest versions
@@ -46,7 +47,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-secagg bench-served bench-prompts results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-secagg bench-served bench-prompts results site protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -160,6 +161,10 @@ bench-prompts: $(INSTALLED)
 PRESET ?= small
 results: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.results --preset $(PRESET) $(if $(OUT),--out $(OUT)) $(if $(CLAIM),--claim $(CLAIM))
+
+site: $(INSTALLED)
+	$(LOCKED) '.[dev,site]'
+	$(BIN)/sphinx-build --quiet --fail-on-warning --conf-dir .github/site . build/site
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

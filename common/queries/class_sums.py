@@ -30,13 +30,13 @@ class ClassSumsSpec(Spec):
         y = V (x - m_c) / R,      shortened to norm 1 if it is longer,
 
     and adds trunc(B y), rounded toward zero, and A to the k + 1 coordinates of its own label. It adds nothing to other
-    labels. As V, m and R are public, this depends on the record alone. Shortening leaves |B y| <= B, and rounding
-    toward zero increases no absolute value, so that the k integers z have |z|^2 <= B^2. Hence, on the grid,
+    labels. As V, m and R are public, this depends on the record alone. Shortening leaves `|B y| <= B`, and rounding
+    toward zero increases no absolute value, so that the k integers z have `|z|^2 <= B^2`. Hence, on the grid,
 
         l2^2 = B^2 + A^2,      l1 = floor(sqrt(k) B) + A,
 
-    where l1 follows from |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz), since |z|_1 is an integer. Rounding to the
-    nearest integer would break the bound on |z|: if k coordinates of 1/2 are rounded up, the result has norm sqrt(k).
+    where l1 follows from `|z|_1 <= sqrt(k) |z|_2` (Cauchy and Schwarz), since `|z|_1` is an integer. Rounding to the
+    nearest integer would break the bound on `|z|`: if k coordinates of 1/2 are rounded up, the result has norm sqrt(k).
 
     Floating point is inexact in the last bits, and the proof does not depend on them: the party compares the sum of
     squares of the integers themselves with B^2, and lowers the integers if the sum is larger

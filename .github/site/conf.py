@@ -1,0 +1,43 @@
+"""The site of `make site`: the pages where they stand, and the interfaces that `server/methods/YOUR_OWN.md` promises."""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+project = html_title = "Caucus"
+root_doc = ".github/site/index"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+include_patterns = ["**.md"]
+exclude_patterns = [".*cache", ".venv", "runs", "**/templates", "simulations/laboratory/results/[am]*.md"]
+myst_heading_anchors = 4
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/caucus-dp/caucus"
+
+
+def link_to_repository(app, page):
+    """Let links to files and folders that are no pages lead to the repository; a link to no file fails the build."""
+    folder = Path(app.env.doc2path(app.env.docname)).parent
+    for node in list(page.findall(lambda each: isinstance(each, addnodes.pending_xref | addnodes.download_reference))):
+        target = (folder / node["reftarget"]).resolve()
+        if node["refdomain"] is None and target.exists():
+            address = f"{REPOSITORY}/{'tree' if target.is_dir() else 'blob'}/main/{target.relative_to(ROOT)}"
+            node.replace_self(nodes.reference("", "", *node.children, refuri=address))
+
+
+def add_interfaces(app, page, source):
+    """Add the names of the page's table, by module, to `api.md`."""
+    if page == ".github/site/api":
+        table = (ROOT / "server" / "methods" / "YOUR_OWN.md").read_text("utf-8").partition("## What stays as it is")[2]
+        for module, names in re.findall(r"^\| `([\w.]+)` \| (.*) \|", table, re.MULTILINE):
+            members = ", ".join(re.findall(r"`(\w+)`", names))
+            home = "simulations.api.api" if module == "simulations" else module  # which imports its names when they are used
+            source[0] += f"\n## {module}\n```{{eval-rst}}\n.. automodule:: {home}\n   :members: {members}\n```\n"
+
+
+def setup(app):
+    app.connect("source-read", add_interfaces)
+    app.connect("doctree-read", link_to_repository, priority=100)  # before Sphinx copies the files
