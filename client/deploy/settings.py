@@ -65,7 +65,7 @@ def check_folder(folder: Path) -> None:
             expected="that of a hospital that takes part",
             got=f"this hospital left on {left.date}; its ledger and audit log are sealed",
             where=folder,
-            do="configs/deployment/LEAVING.md says how to come back",
+            do="Read Leave in configs/deployment/OPERATIONS.md",
         )
     raise ConfigError("party's folder", expected="client.yaml", got="none", where=folder, do="caucus-party init")
 
