@@ -60,7 +60,7 @@ class DemoNotesSettings(DemoSettings):
         public_notes: Number of public texts, at least 1: notes from other wards and guideline-like prose.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
         labels_per_text: Maximum number of diagnoses per note, at most 4; above 1, a patient may have several.
-        spans: Whether the models mark findings, measurements and treatments in their notes (`server/tasks/SPANS.md`).
+        spans: Whether the models mark findings, measurements and treatments in their notes (`server/tasks/README.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
@@ -131,11 +131,11 @@ class LabelledFilesSettings(TaskSettings):
             languages.
         language: Language of the texts, of which personal information is detected: one of `LANGUAGES`.
         labels_per_text: Maximum number of labels per text, from 1 to 64. Above 1, files may have `labels` in place of
-            `label`; if a record has more labels, only the first ones count (`server/tasks/SEVERAL_LABELS.md`).
+            `label`; if a record has more labels, only the first ones count (`server/tasks/README.md`).
         spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
-            medicine}`; `test` and `public_text` may contain such spans in JSON Lines (`server/tasks/SPANS.md`).
+            medicine}`; `test` and `public_text` may contain such spans in JSON Lines (`server/tasks/README.md`).
         sections: Public description of each heading, for texts in sections, in place of `labels`; files then need no
-            labels (`server/tasks/SECTIONS.md`).
+            labels (`server/tasks/README.md`).
         sections_per_text: Maximum number of sections per text, counted in records and written; None: all headings.
     """
 
