@@ -56,7 +56,7 @@ def render(content: Content) -> str:
     stands = {name: stays for of_paper in of_papers.values() for name, stays in standing_verdicts(of_paper).items()}
     before = _before(content.findings, content.earlier)
     parts = [
-        "# What holds of the papers' claims, and of our own\n",
+        "# The papers' claims and our claims, measured\n",
         _counted(content.findings, stands),
         f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time.",
         f"`make results PRESET={content.preset}` writes this page (do not edit it). `CLAIM=NAME` measures one claim.\n",
@@ -64,7 +64,7 @@ def render(content: Content) -> str:
     if content.earlier is not None:
         changed = sum(one.label != before.get(one.claim.name, one.label) for one in content.findings)
         parts.append(
-            f"Since version {content.earlier.version}, {changed} of {len(before)} verdicts changed; rows show both.\n"
+            f"Since version {content.earlier.version}, {changed} of {len(before)} verdicts changed. Rows show both.\n"
         )
     parts.append(content.about + "\n")
     if draw(content.lines) is not None:
