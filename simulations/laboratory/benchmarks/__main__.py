@@ -93,7 +93,7 @@ def table(entries: dict[str, Any], recorded: dict[str, Any] | None = None) -> st
     head = ["benchmark", "figure", "to", "ratio", "goal", *recorded_column, "machine, date, load"]
     lines = [head, ["---"] * len(head)]
     for benchmark, run in entries.items():
-        where = f"{run['machine']}; {run['date']}; load {run['load']}"
+        where = f"{run['machine']}, {run['date']}, load {run['load']}"
         for ratio in run["ratios"]:
             goal = "" if ratio["goal"] is None else f"{ratio['goal']:g}"
             cells = [benchmark, ratio["name"], ratio["to"], f"{ratio['value']:.3g}", goal]

@@ -1,6 +1,6 @@
 """Claims made in papers, each tested by paired runs of this program: `make results`.
 
-claims/*.yaml      what a paper claims, and the rows (settings) whose difference tests it
+claims/*.yaml      what a paper claims and publishes, rows (settings) whose difference tests it, reasons of verdicts
 rows.yaml          rows that claims of several papers compare with
 picture.yaml       lines of the page's picture
 presets.yaml       what all runs have in common; data sets; which claims the small preset has
@@ -10,7 +10,7 @@ data_sets.py       where the data sets are, and files made from them
 execution.py       runs what is missing, in two processes
 runs.py            what the runs measured, as far as the page needs it: runs.jsonl
 computed.py        figures of claims that need no runs
-findings.py        differences, intervals and verdicts; those of an earlier version: earlier.json
+findings.py        differences, intervals and verdicts; labels of those of an earlier version: earlier.json
 correction.py      which verdicts stand after a correction for their number
 page.py            README.md: one row for each claim
 picture.py         the page's picture: accuracy.svg

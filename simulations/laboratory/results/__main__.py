@@ -31,7 +31,7 @@ WORK = Path("runs/results")
 UNNEEDED = "unneeded.jsonl"
 ABOUT = Path(__file__).parent / "about.md"
 MEASURED = Path(__file__).parent / "measured.md"
-"""The version that the project's own page was measured with; another page is measured with the present one."""
+"""Surprises among the project's own figures, and how these were measured."""
 EARLIER = Path(__file__).parent / "earlier.json"
 """Verdicts of the last version that measured all claims."""
 
@@ -98,15 +98,12 @@ def page_content(chosen: cells.Preset, known: Mapping[str, runs.RunMeasurements]
     """Return what the page shows of these results; `published` if it is the project's own page."""
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     needed = {chosen.key(cell) for cell in cells.cells_in_order(chosen, (*all_claims, *lines))}
-    of_claims = [findings.finding(chosen, claim, known) for claim in all_claims]
-    if not published:  # reasons are of the project's own figures
-        of_claims = [one if one.claim.computed else replace(one, why=None) for one in of_claims]
-    about = (ABOUT, MEASURED) if published else (ABOUT,)
+    about = (MEASURED, ABOUT) if published else (ABOUT,)
     shown = [known[key] for key in sorted(known.keys() & needed)]
     return page.Content(
         preset=chosen.name,
         about="\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
-        findings=of_claims,
+        findings=[findings.finding(chosen, claim, known) for claim in all_claims],
         lines=[findings.finding(chosen, line, known) for line in lines],
         # Two seeds of the small preset against five would show changes that are none.
         earlier=findings.read_earlier(EARLIER, all_claims) if chosen.name == "full" else None,

@@ -38,7 +38,7 @@ class Claim:
         paper: The paper.
         claim: The claim, in one sentence.
         where: Table, figure or section of the paper.
-        published: The paper's figures.
+        published: The paper's figures. Only readers of the file see them, as those of `why`.
         rows: Overrides of each row, keyed by its name, in the order of the page; empty if the figures are computed.
         computed: Name of the function in `computed.py` that returns a figure for each row, without a run.
         compare: The row that the claim favours, and the row that it is compared with.

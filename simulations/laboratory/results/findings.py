@@ -12,14 +12,13 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common.system.files import write_atomic
 from server.metrics.intervals import Interval
 from simulations.laboratory.results import computed
-from simulations.laboratory.results.cells import Cell, Preset
+from simulations.laboratory.results.cells import Preset
 from simulations.laboratory.results.claims import (
     DOES_NOT_SHOW,
     HIGHER,
@@ -44,18 +43,14 @@ class RowFigure:
         epsilon: Epsilon; None if the rows set their own.
         mean: Mean over the runs; None if there are no runs.
         deviation: Sample standard deviation over the runs; None for fewer than two.
-        runs: Number of runs that have the figure.
         planned: Number of runs that the preset requires.
-        worst: Mean accuracy for the label for which it is lowest in each run; None if not all runs have this figure.
     """
 
     row: str
     epsilon: float | None
     mean: float | None
     deviation: float | None
-    runs: int
     planned: int
-    worst: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +81,6 @@ class Finding:
         differences: Difference between the favoured row and the other row, at each epsilon.
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
         from_epsilon: Epsilon from which on the claim holds; None if it holds at each epsilon or at none.
-        why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons why runs failed.
     """
 
@@ -95,9 +89,13 @@ class Finding:
     figures: tuple[RowFigure, ...]
     differences: tuple[Difference, ...]
     verdict: str
-    why: str | None
     from_epsilon: float | None = None
     failures: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The verdict, with the epsilon from which on the claim holds."""
+        return self.verdict + ("" if self.from_epsilon is None else f" from ε = {self.from_epsilon:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +104,11 @@ class EarlierFinding:
 
     Attributes:
         version: The version.
-        findings: Its findings on the claims that are tested alike now, keyed by the claim's name. They have no figures,
-            but a verdict and the differences behind it.
+        labels: Its findings' labels, keyed by the claim's name, for the claims that are tested in the same way now.
     """
 
     version: str
-    findings: Mapping[str, Finding]
+    labels: Mapping[str, str]
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]) -> Finding:
@@ -134,8 +131,14 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]
             if one is not None and claim.figure in one.figures
         }
     figures = tuple(
-        _figure(place, list(by_pair[place].values()), len(cells[place]), _worst(chosen, claim, cells[place], results))
-        for place in cells
+        RowFigure(
+            row=row,
+            epsilon=epsilon,
+            mean=statistics.fmean(values.values()) if values else None,
+            deviation=statistics.stdev(values.values()) if len(values) > 1 else None,
+            planned=len(cells[row, epsilon]),
+        )
+        for (row, epsilon), values in by_pair.items()
     )
     favoured, other = claim.compare
     differences = tuple(
@@ -155,7 +158,6 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]
         differences=differences,
         verdict=reached,
         from_epsilon=from_epsilon,
-        why=claim.why.get(reached),
         failures=tuple(dict.fromkeys(failures)),
     )
 
@@ -167,51 +169,17 @@ def claim_digest(claim: Claim) -> str:
 
 
 def read_earlier(path: Path, claims: Sequence[Claim]) -> EarlierFinding:
-    """Return an earlier version's findings on the claims that are tested alike now."""
+    """Return an earlier version's labels of the claims that are tested in the same way now."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    by_name = {claim.name: claim for claim in claims}
-    findings = {
-        name: Finding(
-            claim=by_name[name],
-            data=(),
-            figures=(),
-            differences=tuple(map(_read_difference, old["differences"])),
-            verdict=old["verdict"],
-            from_epsilon=old["from_epsilon"],
-            why=None,
-        )
-        for name, old in content["findings"].items()
-        if name in by_name and claim_digest(by_name[name]) == old["claim"]
-    }
-    return EarlierFinding(version=content["version"], findings=findings)
+    now = {claim.name: claim_digest(claim) for claim in claims}
+    labels = {name: old["label"] for name, old in content["findings"].items() if now.get(name) == old["claim"]}
+    return EarlierFinding(version=content["version"], labels=labels)
 
 
 def write_earlier(path: Path, version: str, findings: Sequence[Finding]) -> None:
     """Write what `read_earlier` reads about these findings."""
-    content = {
-        finding.claim.name: {
-            "claim": claim_digest(finding.claim),
-            "verdict": finding.verdict,
-            "from_epsilon": finding.from_epsilon,
-            "differences": [
-                asdict(one) | {"epsilon": None if one.epsilon is None else str(one.epsilon)}
-                for one in finding.differences
-            ],
-        }
-        for finding in findings
-    }
-    text = json.dumps({"version": version, "findings": content}, indent=1, allow_nan=False)
-    write_atomic(path, f"{text}\n".encode())
-
-
-def _read_difference(values: Mapping[str, Any]) -> Difference:
-    epsilon, interval = values["epsilon"], values["interval"]
-    return Difference(
-        epsilon=None if epsilon is None else float(epsilon),
-        mean=values["mean"],
-        interval=None if interval is None else (interval[0], interval[1]),
-        pairs=values["pairs"],
-    )
+    labels = {one.claim.name: {"claim": claim_digest(one.claim), "label": one.label} for one in findings}
+    write_atomic(path, f"{json.dumps({'version': version, 'findings': labels}, indent=1)}\n".encode())
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
@@ -256,27 +224,6 @@ def worst_figure(claim: Claim) -> str:
     return claim.figure.replace(".accuracy", ".worst_label")
 
 
-def _worst(chosen: Preset, claim: Claim, cells: Sequence[Cell], results: Mapping[str, RunMeasurements]) -> float | None:
-    """Return the mean of the worst label's accuracy over the cells' runs; None if not all have it."""
-    name = worst_figure(claim)
-    known = [one for cell in cells if (one := results.get(chosen.key(cell))) is not None and one.error is None]
-    if name == claim.figure or not known or any(name not in one.figures for one in known):
-        return None
-    return statistics.fmean(one.figures[name] for one in known)
-
-
-def _figure(place: tuple[str, float | None], values: Sequence[float], planned: int, worst: float | None) -> RowFigure:
-    return RowFigure(
-        row=place[0],
-        epsilon=place[1],
-        mean=statistics.fmean(values) if values else None,
-        deviation=statistics.stdev(values) if len(values) > 1 else None,
-        runs=len(values),
-        planned=planned,
-        worst=worst,
-    )
-
-
 def _difference(
     epsilon: float | None, mine: Mapping[tuple[str, int], float], theirs: Mapping[tuple[str, int], float]
 ) -> Difference | None:
@@ -293,8 +240,6 @@ def _computed(claim: Claim) -> Finding:
     difference = Difference(epsilon=None, mean=gap, interval=(gap, gap), pairs=0)
     reached, _ = verdict(claim, (difference,))
     figures = tuple(
-        RowFigure(row=row, epsilon=None, mean=value, deviation=None, runs=1, planned=1) for row, value in values.items()
+        RowFigure(row=row, epsilon=None, mean=value, deviation=None, planned=1) for row, value in values.items()
     )
-    return Finding(
-        claim=claim, data=(), figures=figures, differences=(difference,), verdict=reached, why=claim.why.get(reached)
-    )
+    return Finding(claim=claim, data=(), figures=figures, differences=(difference,), verdict=reached)

@@ -8,7 +8,7 @@ from pathlib import Path
 from common.system.files import write_atomic
 from simulations.laboratory.results.claims import NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import standing_verdicts
-from simulations.laboratory.results.findings import Difference, EarlierFinding, Finding, RowFigure
+from simulations.laboratory.results.findings import Difference, EarlierFinding, Finding
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
 from simulations.sweeps.render import markdown_row
@@ -54,20 +54,26 @@ def render(content: Content) -> str:
     papers = dict.fromkeys(finding.claim.paper for finding in content.findings)
     of_papers = {paper: [one for one in content.findings if one.claim.paper == paper] for paper in papers}
     stands = {name: stays for of_paper in of_papers.values() for name, stays in standing_verdicts(of_paper).items()}
+    before = _before(content.findings, content.earlier)
     parts = [
-        "# What holds of the papers' claims, and of ours, by real models\n",
-        f"Written by `make results PRESET={content.preset}` (the runs of one claim: `CLAIM=NAME`); do not edit.",
-        f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time.\n",
-        f"{_counted(content.findings, stands)}\n",
-        *_changed(content.findings, content.earlier),
-        content.about + "\n",
+        "# The papers' claims and our claims, measured\n",
+        _counted(content.findings, stands),
+        f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time.",
+        f"`make results PRESET={content.preset}` writes this page (do not edit it). `CLAIM=NAME` measures one claim.\n",
     ]
+    if content.earlier is not None:
+        changed = sum(one.label != before.get(one.claim.name, one.label) for one in content.findings)
+        parts.append(
+            f"Since version {content.earlier.version}, {changed} of {len(before)} verdicts changed. Rows show both.\n"
+        )
+    parts.append(content.about + "\n")
     if draw(content.lines) is not None:
         parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
     for paper, of_paper in of_papers.items():
-        parts.append(f"## {paper}\n")
-        parts.append("| claim | published | ours | verdict, and why |\n|---|---|---|---|")
-        parts.append("".join(_row(one, stands.get(one.claim.name, True)) for one in of_paper))
+        data = dict.fromkeys(name for one in of_paper for name in one.data)
+        parts.append(f"## {paper}\n\nData: {', '.join(data)}.\n")
+        parts.append("| claim | where | difference | verdict |\n|---|---|---|---|")
+        parts.append("".join(_row(one, stands.get(one.claim.name, True), before) for one in of_paper))
     if content.failures:
         parts.append("## Failed runs\n")
         parts.append("\n".join(f"- {failure}" for failure in content.failures) + "\n")
@@ -83,23 +89,15 @@ def write_page(folder: Path, content: Content) -> None:
 
 
 def _counted(findings: Sequence[Finding], stands: Mapping[str, bool]) -> str:
-    """Return a table with the number of claims for each verdict, and how many of these stand after the correction."""
+    """Return a table with the number of claims for each verdict, and how many of these stand after each correction."""
     together = standing_verdicts(findings)
-    of = {
-        "of papers": [one for one in findings if not one.claim.ours],
-        "of this project": [one for one in findings if one.claim.ours],
-    }
-    rows = [markdown_row(("claims", *(f"{whose} ({len(group)})" for whose, group in of.items()))), "|---" * 3 + "|\n"]
+    groups = [[one for one in findings if one.claim.ours == ours] for ours in (False, True)]
+    rows = [f"| claims | of papers ({len(groups[0])}) | of this project ({len(groups[1])}) |\n|---|---|---|\n"]
     for verdict in (*VERDICTS, NOT_RUN):
-        reached = [[one.claim.name for one in group if one.verdict == verdict] for group in of.values()]
+        reached = [[one.claim.name for one in group if one.verdict == verdict] for group in groups]
         if any(reached):
             rows.append(markdown_row((verdict, *(_standing(names, stands, together) for names in reached))))
-    return "".join(rows) + (
-        "\nIn brackets: verdicts by runs that stand after Holm's correction "
-        "(`simulations/laboratory/results/correction.py`) among the claims of each section, and among all of this "
-        "page. What does not stand in its section is marked: alone it would count, among so many it may be chance. A "
-        "computed figure, and a difference that is the same in all pairs, need no test."
-    )
+    return "".join(rows)
 
 
 def _standing(names: Sequence[str], *corrections: Mapping[str, bool]) -> str:
@@ -109,96 +107,39 @@ def _standing(names: Sequence[str], *corrections: Mapping[str, bool]) -> str:
     return f"{len(names)} ({', '.join(str(sum(kept.get(name, False) for name in names)) for kept in corrections)})"
 
 
-def _changed(findings: Sequence[Finding], earlier: EarlierFinding | None) -> list[str]:
-    """Return a section with the claims whose verdict is another one than in an earlier version; empty without one."""
-    if earlier is None:
-        return []
-    both = [
-        (earlier.findings[one.claim.name], one)
-        for one in findings
-        if one.claim.name in earlier.findings and one.data and one.verdict != NOT_RUN
-    ]
-    changed = [(old, one) for old, one in both if _bare_verdict(one) != _bare_verdict(old)]
-    rows = [
-        f"**Since version {earlier.version}** {len(changed)} of {len(both)} verdicts that both have are others now"
-        + (", for the reasons below:\n\n| claim | before | now |\n|---|---|---|\n" if changed else ".\n")
-    ]
-    for old, one in changed:
-        before = "<br>".join([_bare_verdict(old), *_differences(old)])
-        rows.append(markdown_row((f"`{one.claim.name}`", before, _bare_verdict(one))))
-    return ["".join(rows)]
+def _before(findings: Sequence[Finding], earlier: EarlierFinding | None) -> dict[str, str]:
+    """Return an earlier version's labels of the findings that come from runs, keyed by the claim's name."""
+    labels = {} if earlier is None else earlier.labels
+    names = [one.claim.name for one in findings if one.data and one.verdict != NOT_RUN]
+    return {name: labels[name] for name in names if name in labels}
 
 
-def _row(finding: Finding, stands: bool) -> str:
+def _row(finding: Finding, stands: bool, before: Mapping[str, str]) -> str:
     claim = finding.claim
-    data_sets = [", ".join(finding.data)] if finding.data else []
-    cells = (
-        f"{claim.claim} ({claim.where}; `{claim.name}`)",
-        claim.published,
-        "<br>".join([*data_sets, *_figures(finding), *_differences(finding)]),
-        _verdict(finding, stands),
-    )
-    return markdown_row(cells)
-
-
-def _verdict(finding: Finding, stands: bool) -> str:
-    alone = "" if stands else ", not after the correction"
-    return f"**{_bare_verdict(finding)}**{alone}" + (f": {finding.why}" if finding.why else "")
-
-
-def _bare_verdict(finding: Finding) -> str:
-    start = f" from ε = {finding.from_epsilon:g}" if finding.from_epsilon is not None else ""
-    return f"{finding.verdict}{start}"
-
-
-def _figures(finding: Finding) -> list[str]:
-    """Return one line for each epsilon, with the rows' means ± standard deviations."""
-    figures, claim = finding.figures, finding.claim
-    lines = []
-    for epsilon in dict.fromkeys(figure.epsilon for figure in figures):
-        rows = [figure for figure in figures if figure.epsilon == epsilon]
-        shown = ", ".join(f"{figure.row}: {_spread(figure, claim.figure)}" for figure in rows)
-        lines.append(_at(epsilon) + shown)
-    return lines
+    verdict = f"**{finding.label}**" + ("" if stands else ", not after the correction")
+    if (old := before.get(claim.name, finding.label)) != finding.label:
+        verdict += f" (before: {old})"
+    lines = "<br>".join(_differences(finding))
+    return markdown_row((f"{claim.claim} (`{claim.name}`)", claim.where, lines, verdict))
 
 
 def _differences(finding: Finding) -> list[str]:
-    claim = finding.claim
-    favoured, other = claim.compare
-    about = f"{favoured} less {other}"
-    if claim.expects == WITHIN:
-        about += f" (within {_number(claim.margin, claim.figure)})"
-    return [f"{_at(one.epsilon)}*{about}: {_signed(one, claim.figure)}*" for one in finding.differences]
-
-
-def _spread(figure: RowFigure, name: str) -> str:
-    if figure.mean is None:
-        return "not run"
-    text = _number(figure.mean, name)
-    if figure.deviation is not None:
-        text += f" ± {_number(figure.deviation, name)}"
-    if figure.worst is not None:
-        text += f", worst label {_number(figure.worst, name)}"
-    return text + ("" if figure.runs == figure.planned else f" ({figure.runs} of {figure.planned} runs)")
+    """Return one line for each epsilon: both rows' means, and their difference with its interval; then the margin."""
+    claim, lines = finding.claim, []
+    means = {(one.row, one.epsilon): one.mean for one in finding.figures if one.mean is not None}
+    for one in finding.differences:
+        favoured, other = (_number(means[row, one.epsilon], claim.figure) for row in claim.compare)
+        at = "" if one.epsilon is None else f"ε={'∞' if math.isinf(one.epsilon) else f'{one.epsilon:g}'}: "
+        lines.append(f"{at}{favoured} against {other}: {_signed(one, claim.figure)}")
+    return [*lines, f"margin {_number(claim.margin, claim.figure)}"] if claim.expects == WITHIN else lines
 
 
 def _signed(one: Difference, name: str) -> str:
-    text = f"{_scaled(one.mean, name):+.1f}" if name.endswith(_SHARES) else f"{one.mean:+.3g}"
-    if one.pairs == 0:
-        return text
-    if one.interval is None:
-        return f"{text}, one pair"
-    low, high = one.interval
-    return f"{text} [{_number(low, name)}, {_number(high, name)}], {one.pairs} pairs"
+    text = f"{POINTS * one.mean:+.1f}" if name.endswith(_SHARES) else f"{one.mean:+.3g}"
+    if one.pairs and one.interval:
+        text += f" [{_number(one.interval[0], name)}, {_number(one.interval[1], name)}]"
+    return f"{text} ({one.pairs})" if one.pairs else text
 
 
 def _number(value: float, name: str) -> str:
-    return f"{_scaled(value, name):.1f}" if name.endswith(_SHARES) else f"{value:.3g}"
-
-
-def _scaled(value: float, name: str) -> float:
-    return POINTS * value if name.endswith(_SHARES) else value
-
-
-def _at(epsilon: float | None) -> str:
-    return "" if epsilon is None else f"ε = {'∞' if math.isinf(epsilon) else f'{epsilon:g}'}: "
+    return f"{POINTS * value:.1f}" if name.endswith(_SHARES) else f"{value:.3g}"

@@ -115,7 +115,6 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
     "simulations/laboratory/results/execution.py": {"fid", "figures"},  # columns of a run
-    "simulations/laboratory/results/findings.py": {"epsilon", "interval", "mean"},  # earlier.json
     "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
     "simulations/sweeps/experiments.py": {"rows"},  # an experiment in YAML
     "simulations/sweeps/table.py": {  # columns of the data frame

@@ -43,9 +43,7 @@ def finding(*differences, name="a", verdict=HOLDS, expects=HIGHER, margin=0.0, f
         expects=expects,
         margin=margin,
     )
-    return Finding(
-        claim=claim, data=(), figures=(), differences=differences, verdict=verdict, why=None, failures=failures
-    )
+    return Finding(claim=claim, data=(), figures=(), differences=differences, verdict=verdict, failures=failures)
 
 
 @pytest.mark.parametrize("expects", [HIGHER, LOWER])

@@ -85,19 +85,18 @@ def test_a_claim_may_hold_from_some_epsilon():
 
 
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
-    made = claim(why={"holds": "They do."})
+    made = claim()
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: SAME, "none": NONE}))
     difference, _ = finding.differences
     assert difference.pairs == 3
     assert difference.mean == pytest.approx(0.4)
     # t(0.975, 2) = 4.3027; the differences are .3, .5 and .4
     assert difference.interval == pytest.approx((0.4 - 4.302653 * 0.1 / 3**0.5, 0.4 + 4.302653 * 0.1 / 3**0.5))
-    assert finding.why == "They do."
-    assert [(figure.row, figure.epsilon, figure.runs, figure.planned) for figure in finding.figures] == [
-        ("votes", 4.0, 3, 3),
-        ("votes", math.inf, 3, 3),
-        ("none", 4.0, 3, 3),
-        ("none", math.inf, 3, 3),
+    assert [(figure.row, figure.epsilon, figure.planned) for figure in finding.figures] == [
+        ("votes", 4.0, 3),
+        ("votes", math.inf, 3),
+        ("none", 4.0, 3),
+        ("none", math.inf, 3),
     ]
 
 
@@ -107,25 +106,24 @@ def test_a_computed_claim_is_exact(monkeypatch):
     assert (finding.verdict, finding.differences[0].mean, finding.differences[0].pairs) == ("holds", -1.0, 0)
 
 
-def test_a_page_has_each_figure_and_difference_beside_the_verdict(tmp_path):
-    made = claim()
+def test_a_page_has_each_difference_beside_the_verdict(tmp_path):
+    made = claim(where="a | b")
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
     page.write_page(tmp_path, content(replace(finding, failures=("broken",))))
     text = (tmp_path / page.PAGE).read_text("utf-8")
-    facts = ("+1 \\| point", "votes: 85.0 ± 5.0, none: 45.0 ± 5.0", "votes: 15.7", "+40.0 [15.2, 64.8]", "- broken")
+    facts = ("| a \\| b |", "85.0 against 45.0: +40.0 [15.2, 64.8] (3)", "15.7 against 45.0", "**holds**", "- broken")
     assert [fact for fact in facts if fact not in text] == []
 
 
 def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_path):
-    made = claim(why={"holds": "They do."})
+    made = claim()
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE}))
     old = findings.finding(PRESET, made, results(made, {4.0: SAME, math.inf: SAME, "none": NONE}))
     findings.write_earlier(tmp_path / "earlier.json", "0.1.0", [old])
     earlier = findings.read_earlier(tmp_path / "earlier.json", [made])
-    (known,) = earlier.findings.values()
-    assert (earlier.version, known.verdict, known.differences) == ("0.1.0", "does not show", old.differences)
+    assert earlier == findings.EarlierFinding(version="0.1.0", labels={"votes": "does not show"})
     text = page.render(content(finding, earlier=earlier))
-    facts = ("0.1.0** 1 of 1 ", "does not show<br>", "none: +0.7 [", " | holds |", "**holds**: They do.")
+    facts = ("0.1.0, 1 of 1 ", "**holds** (before: does not show)")
     assert [fact for fact in facts if fact not in text] == []
     assert "0 of 1 " in page.render(content(old, earlier=earlier))
     assert "0 of 0 " in page.render(content(findings.finding(PRESET, made, {}), earlier=earlier))
@@ -147,8 +145,8 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_pat
 def test_an_earlier_finding_of_another_test_is_not_compared(changes, tmp_path):
     old = findings.finding(PRESET, claim(), results(claim(), {4.0: SAME, math.inf: SAME, "none": NONE}))
     findings.write_earlier(tmp_path / "earlier.json", "0.1.0", [old])
-    assert findings.read_earlier(tmp_path / "earlier.json", [claim(**changes)]).findings == {}
-    assert findings.read_earlier(tmp_path / "earlier.json", [claim(where="Table 2")]).findings.keys() == {"votes"}
+    assert findings.read_earlier(tmp_path / "earlier.json", [claim(**changes)]).labels == {}
+    assert findings.read_earlier(tmp_path / "earlier.json", [claim(where="Table 2")]).labels.keys() == {"votes"}
 
 
 def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
@@ -226,11 +224,6 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     assert "demo_messages" in written
     # What is said of the project's own figures is not said of others.
     assert command.MEASURED.read_text("utf-8") not in written
-    shown = command.page_content(
-        cells.preset("full"), runs.read_results(cells.HERE / runs.FILE), published=False
-    ).findings
-    assert any(one.verdict in one.claim.why for one in shown)
-    assert all(one.claim.computed or not one.why for one in shown)
 
 
 def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
@@ -287,6 +280,12 @@ def test_no_run_of_the_projects_own_page_is_made_again_and_each_has_figures_of_c
     assert len(needed) == len(known) == published.measured
     shown = {claim.figure for claim in (*claims.read_claims(), *claims.read_lines())}
     assert {name for one in known.values() for name in one.figures} <= shown | {"utility_encoder.worst_label"}
+
+
+def test_a_claim_of_the_page_is_short_and_its_verdict_is_explained_in_its_file(published):
+    for one in published.findings:
+        assert len(one.claim.claim.split()) <= 25, one.claim.name
+        assert one.verdict in one.claim.why, one.claim.name
 
 
 def test_the_readme_counts_claims_of_papers_as_the_page_does():
