@@ -33,7 +33,6 @@ LONGEST_PROMPT = 8192
 """Most tokens of prompts in one step, and of one prompt. A model of 1.5 billion weights needs 0.2 MB for each of them
 meanwhile."""
 
-_TOGETHER = 64  # jobs between two reports: a killed run loses no more
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
 _EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
@@ -52,24 +51,32 @@ class OpenVino:
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """Sample all continuations of all jobs, as `server.llm.engines.base.Engine` defines."""
         ov, genai = _packages()
-        for start in range(0, len(jobs), _TOGETHER):
-            block = range(start, min(start + _TOGETHER, len(jobs)))
-            # Keys and values can be shared once they are there: of prompts that begin alike, one goes first.
-            firsts = {jobs[place].ids[: len(jobs[place].ids) // 2]: place for place in block}.values()
-            for places in ([*firsts], [place for place in block if place not in firsts]):
-                ids = [ov.Tensor(np.array([jobs[place].ids])) for place in places]
-                settings = [_settings(genai, jobs[place]) for place in places]
-                try:
-                    results = self._pipeline.generate(ids, settings) if places else []
-                except RuntimeError as error:
-                    raise ProviderError(
-                        f"the language model {self._name} fails",
-                        expected="continuations",
-                        got=type(error).__name__,
-                        do="Look at its memory: fewer texts_per_request or shorter texts need less",
-                    ) from error
-                for place, result in zip(places, results, strict=True):
-                    done(place, [list(continuation) for continuation in result.m_generation_ids])
+        # Keys and values can be shared once they are there: of prompts that begin alike, one goes a step ahead.
+        ahead = {job.ids[: len(job.ids) // 2]: place for place, job in enumerate(jobs)}.values()
+        writing: dict[int, Any] = {}
+        running = genai.GenerationStatus.RUNNING
+        try:
+            for places in ([*ahead], [place for place in range(len(jobs)) if place not in ahead]):
+                for place in places:
+                    ids = ov.Tensor(np.array([jobs[place].ids]))
+                    writing[place] = self._pipeline.add_request(place, ids, _settings(genai, jobs[place]))
+                self._pipeline.step()
+            while writing:
+                if self._pipeline.has_non_finished_requests():
+                    self._pipeline.step()
+                over = [place for place, handle in writing.items() if handle.get_status() != running]
+                for place in over:
+                    done(place, [list(output.generated_ids) for output in writing.pop(place).read_all()])
+        except RuntimeError as error:
+            raise ProviderError(
+                f"the language model {self._name} fails",
+                expected="continuations",
+                got=type(error).__name__,
+                do="Look at its memory: fewer texts_per_request or shorter texts need less",
+            ) from error
+        finally:
+            for handle in writing.values():  # or else the next call would write them to their end
+                handle.cancel()
 
 
 def weights(folder: Path, *, name: str) -> Path:

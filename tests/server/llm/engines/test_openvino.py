@@ -109,9 +109,20 @@ def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
 
 def test_a_failure_of_the_engine_is_one_of_the_provider(engine, monkeypatch):
     class Failing:
-        def generate(self, *_):
+        def add_request(self, *_):
             raise RuntimeError("no memory")
 
     monkeypatch.setattr(engine, "_pipeline", Failing())
     with pytest.raises(ProviderError, match="model m"):
         sampled(engine, [job()])
+
+
+def test_sample_after_a_call_that_was_broken_off_writes_its_own_jobs_only(engine):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    expected = sampled(engine, [job(seed=1)])
+    with pytest.raises(KeyboardInterrupt):
+        engine.sample([job(max_new_tokens=1 + 500 * nth, seed=nth) for nth in range(4)], stop)
+    assert sampled(engine, [job(seed=1)]) == expected
+    assert not engine._pipeline.has_non_finished_requests()
