@@ -113,10 +113,8 @@ def release(folder: Path, name: str) -> ReceivedRelease:
     kept = releases(folder)
     named = [one for one in kept if one.path.stem == name] or [one for one in kept if one.run == name]
     if not named:
-        expected = (
-            f"one of {', '.join(one.run for one in kept)}" if kept else "one that the coordinator sent: none came"
-        )
-        raise ConfigError("release of a run", expected=expected, got=repr(name))
+        do = f"Name one of {', '.join(one.run for one in kept)}" if kept else "Ask the coordinator to send its texts"
+        raise ConfigError("no such release was sent here", got=repr(name), do=do)
     return named[0]
 
 

@@ -114,7 +114,7 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | bars) as host:
             try:
                 if not host.stdout or host.stdout.readline() != "ready\n":
-                    raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
+                    raise CaucusError("the party service has ended", where=folder / "parties.log", do="Read this log")
                 os.environ[SOCKET_NAME] = f"unix:{socket}"
                 _flower(settings.federation.parties, folder)
             finally:

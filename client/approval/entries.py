@@ -150,7 +150,7 @@ class PlanApproval:
         """
         plan = Plan.from_json(self.plan)
         if plan.digest().hex() != self.plan_digest:
-            raise PlanError("a plan that was changed", expected="the one of its digest")
+            raise PlanError("the plan does not fit its digest", do="Refuse it, or restore this folder")
         return plan
 
     def read_plan(self) -> Plan | None:
@@ -389,14 +389,8 @@ def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> En
             check_type(name, value, stored[name].annotation)
         return kind(**values, **known)
     except (ValueError, RecursionError, ConfigError) as error:
-        raise DataError(
-            "a file of this hospital's runs",
-            expected="what the service stored",
-            got="damaged content",
-            where=path,
-            do="Restore the file from a backup, or move it away: its plan or its release then counts as one that never "
-            "came",
-        ) from error
+        do = "Restore it from a backup, or move it away: its plan or its release then counts as one that never came"
+        raise DataError("a file of this hospital's runs is damaged", where=path, do=do) from error
 
 
 def _store(folder: Path, approval: PlanApproval, *, first: Callable[[], None] = lambda: None) -> None:

@@ -182,7 +182,7 @@ def audit_release(
         CaucusError: A file cannot be read, is open to others or has too few records, or a value is out of range.
     """
     if (epsilon is None) != (delta is None):
-        raise ConfigError("guarantee to test", expected="--epsilon and --delta", got="one of them")
+        raise ConfigError("the guarantee to test lacks epsilon or delta", do="Give both, or neither")
     if epsilon is not None and delta is not None:
         learning.promise_p_value(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
     check_records(settings.records)

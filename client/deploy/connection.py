@@ -133,34 +133,22 @@ def check_node_key(settings: HospitalSettings) -> None:
     except (OSError, ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
+        raise ConfigError("the node's key is no P-384 key in OpenSSH form", where=path, do="Restore it from a backup")
     authority = settings.authority().public_bytes(Encoding.PEM)
     try:
         with proxy.use_proxy(settings.proxy, settings.node):
             status, known = try_key(settings.coordinator, authority, key)
     except (httpx.HTTPError, ValueError) as error:
-        raise CaucusError(
-            "coordinator", expected="an answer", got=type(error).__name__, where=settings.coordinator
-        ) from error
+        raise _unanswered(error, settings.coordinator, settings.proxy) from error
     if known:
         return
     if known is not None:
-        raise ConfigError(
-            "node's key",
-            expected="one that the coordinator knows",
-            got="one that is not enrolled yet, or was removed",
-            where=settings.coordinator,
-            do="Send party.json to the coordinator for caucus-coordinator enrol, or ask why this hospital was removed",
-        )
+        do = "Send party.json to the coordinator for caucus-coordinator enrol, or ask why this hospital was removed"
+        raise ConfigError("the node's key is not enrolled yet, or was removed", where=settings.coordinator, do=do)
     if status == httpx.codes.UNAUTHORIZED:
-        raise CaucusError("node's signature", expected="an accepted one", got="a refusal", do="Compare the clocks")
-    raise CaucusError(
-        "coordinator",
-        expected="SuperLink's answer to a node",
-        got=f"status {status}",
-        where=settings.coordinator,
-        do="Ask the coordinator whether its caucus-coordinator serve works",
-    )
+        raise CaucusError("the coordinator refuses the node's signature", do="Compare the clocks")
+    do = "Ask the coordinator whether its caucus-coordinator serve works"
+    raise CaucusError("SuperLink gives no answer to a node", got=f"status {status}", where=settings.coordinator, do=do)
 
 
 def _where(coordinator: str, via: str | None) -> str:

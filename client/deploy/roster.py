@@ -47,12 +47,9 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     number = settings.number(Roster.of_hospitals(roster))
     party_file = settings.party_file()
     if roster.parties[number].fingerprint != party_file.fingerprint:
+        expected, got = f"this hospital's fingerprint {party_file.fingerprint}", roster.parties[number].fingerprint
         raise ConfigError(
-            "roster",
-            expected=f"this hospital's fingerprint {party_file.fingerprint}",
-            got=roster.parties[number].fingerprint,
-            where=chosen.file,
-            do="Send party.json to the coordinator",
+            "roster", expected=expected, got=got, where=chosen.file, do="Send party.json to the coordinator"
         )
     for place, party in enumerate(roster.parties):
         yield from party.shown(place, " (this hospital)" if place == number else "")

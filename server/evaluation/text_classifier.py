@@ -123,7 +123,8 @@ def classifier_file(path: Path) -> TrainedClassifier:
     problems: list[str] = []
     classifier = read_document(path, TrainedClassifier.parse, problems)
     if classifier is None:
-        raise ConfigError("classifier", expected=f"a {TrainedClassifier.FILE}", got=problems[0], where=path.parent)
+        do = "Restore it from a backup, or give another folder"
+        raise ConfigError("the classifier cannot be read", got=problems[0], where=path.parent, do=do)
     return classifier
 
 

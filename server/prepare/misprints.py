@@ -62,7 +62,7 @@ def explain_hydra_error(
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and name:
         return _unknown(str(name), known)
     first, *_ = str(error).strip().splitlines() or [type(error).__name__]  # what follows repeats the fields
-    return ConfigError(str(name or "settings"), expected="settings that can be composed", got=first)
+    return ConfigError(str(name or "settings"), got=first, do="Correct it, or leave it out")
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:

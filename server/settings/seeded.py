@@ -85,12 +85,9 @@ class DpKpsSettings(PromptingSettings):
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
         if self.length > self.kept_terms:
-            raise ConfigError(
-                "method.length",
-                expected=f"at most {self.kept_terms}, the private vocabulary (kept_terms)",
-                got=self.length,
-                do="Keep more terms, or draw shorter sequences",
-            )
+            expected = f"at most {self.kept_terms}, the private vocabulary (kept_terms)"
+            do = "Keep more terms, or draw shorter sequences"
+            raise ConfigError("method.length", expected=expected, got=self.length, do=do)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -276,8 +276,8 @@ def test_a_plan_that_somebody_else_decided_meanwhile_is_left_as_it_is(browser):
     ("fields", "wrong"),
     [
         ({"decision": "maybe"}, "decision; expected approve or refuse"),
-        ({"decision": "approve", "run": "another"}, "one that the coordinator has opened here"),
-        ({"decision": "approve", "digest": "00"}, "one that the coordinator has opened here"),
+        ({"decision": "approve", "run": "another"}, "the coordinator has not opened this plan here"),
+        ({"decision": "approve", "digest": "00"}, "the coordinator has not opened this plan here"),
         ({"decision": "refuse", "reason": "x" * 201}, "reason; expected 1 to 200 printable characters"),
         ({"decision": "refuse", "reason": "a\x1b[2J"}, "reason; expected 1 to 200 printable characters"),
     ],
