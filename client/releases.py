@@ -76,8 +76,8 @@ class Releases:
                 raise RefusalError(Reason.OVER_LIMIT, "release", expected="the texts that came before", got="others")
             return
         if not note.exists() and len(list(folder.glob("*.json"))) >= MOST_RELEASES:
-            limit = f"below {MOST_RELEASES}: move old ones out of {folder}"
-            raise RefusalError(Reason.FULL, "releases that are kept", expected=limit, got=MOST_RELEASES)
+            what = f"{MOST_RELEASES} releases are kept, and no more can be"
+            raise RefusalError(Reason.FULL, what, do=f"Move old ones out of {folder}")
         about = {"run": run, "received": now(), "texts": _stored(texts, path, by_way_of=folder / _COMING)}
         write_atomic(note, json.dumps(about).encode(), mode=SECRET)
 
@@ -88,7 +88,8 @@ class Releases:
         if approval is None or not answered:
             raise RefusalError(Reason.UNPLANNED, "release", expected="that of a run and plan that was answered here")
         if approval.decision != "approved":
-            raise RefusalError(Reason.DECLINED, "release", expected="that of an approved plan", got=approval.decision)
+            do = "To take the texts, approve the plan again"
+            raise RefusalError(Reason.DECLINED, f"the plan of this release is {approval.decision}", do=do)
 
 
 def releases(folder: Path) -> list[ReceivedRelease]:
