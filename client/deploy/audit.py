@@ -245,7 +245,7 @@ def _flags(
 def _lines(audit: Audit) -> Iterator[str]:
     n, m, tested = audit.records, audit.control, len(audit.learning)
     yield f"{audit.texts} texts, {n} records, {m} control records; {audit.left_out} whose text occurs more than once"
-    yield "are left out. These and all counts below are known here alone."
+    yield "are left out. These and all counts below are known only here."
     yield f"{'disclosed by the texts':{_WIDTH}}  records  control  p of no learning"
     for test in audit.learning:
         verdict = "rejected: they disclose records" if test.rejected else "not rejected"

@@ -123,7 +123,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         HospitalSettings.load(folder)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
-    yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known here alone)"
+    yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known only here)"
     if names_users:
         yield BY_USER
     yield from (f"{chosen.records.name}: {remark}" for remark in remarks)
