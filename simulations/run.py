@@ -67,7 +67,7 @@ def _simulate(settings: Settings, folder: Path) -> None:
             expected="a new one",
             got="one that holds another run",
             where=folder,
-            do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
+            do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepare_settings(check_simulation(settings), folder)

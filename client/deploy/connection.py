@@ -159,13 +159,13 @@ def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusEr
     """Return the error for a request that got no response or that a proxy refused."""
     got = getattr(error, "strerror", None) or type(error).__name__
     if via is None:
-        do = "Is it running, and does the firewall allow outbound TCP to this port?"
+        do = "Check that it runs, and that the firewall allows outbound TCP to this port."
         if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY")):
             do += " This shell names a proxy, which counts only as `proxy` in client.yaml"
         return CaucusError("coordinator", expected="an answer", got=got, where=coordinator, do=do)
     refused = _REFUSED.match(str(error))
     if refused is None:
-        do = "Is the proxy running, and is `proxy` in client.yaml right?"
+        do = "Check that the proxy runs, and that `proxy` in client.yaml is right"
         return CaucusError("proxy", expected="an answer", got=got, where=_where(coordinator, via), do=do)
     status, reason = refused.groups()
     return CaucusError(
@@ -173,7 +173,7 @@ def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusEr
         expected="a tunnel to the coordinator",
         got=f"{status} {reason if reason.isprintable() else ascii(reason)}".rstrip(),
         where=_where(coordinator, via),
-        do=_ADVICE.get(status, f"Is the coordinator running, and does the proxy reach {coordinator}?"),
+        do=_ADVICE.get(status, f"Check that the coordinator runs, and that the proxy reaches {coordinator}"),
     )
 
 

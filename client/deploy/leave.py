@@ -63,7 +63,7 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
         raise ConfigError("the private folder is a link", where=settings.private, do="Move the folder itself here")
     yield f"{settings.name} leaves: keys, settings, plans, received texts and logs in {folder} are deleted for ever"
     yield "ledger and audit log are kept, sealed; open runs end without this hospital"
-    do = "Read configs/deployment/LEAVING.md; then --yes leaves"
+    do = "Read configs/deployment/LEAVING.md, then add --yes to leave"
     if not (chosen.yes or is_agreed("leave?", what="leaving", do=do)):
         raise CaucusError("this hospital does not leave", do="Nothing was changed")
     processes.stop(folder, SIDES["both"])

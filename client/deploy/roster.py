@@ -59,7 +59,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     known = {party_file, *(before.parties if before else ())}
     # Fewer hospitals are asked about as well: those that may help the coordinator are then a larger share.
     asks = known != set(roster.parties) and not chosen.yes
-    do = "Compare the fingerprints by telephone; then --yes takes the roster"
+    do = "Compare the fingerprints by telephone, then add --yes to take the roster"
     what = "hospitals or keys that are new, or gone"
     if asks and not is_agreed("accept these hospitals and keys?", what=what, do=do):
         raise CaucusError("the roster is not taken", do="The one before stays, if there was one")

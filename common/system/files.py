@@ -214,9 +214,8 @@ def check_closed(folder: Path) -> None:
     opened = [path for path in (folder, *sorted(folder.rglob("*"))) if _is_open(path.lstat())]
     if opened:
         shown = ", ".join(map(str, opened[:5])) + (f" and {len(opened) - 5} others" if len(opened) > 5 else "")
-        raise ConfigError(
-            "private folder", expected="all closed to other accounts", got=f"open: {shown}", do=f"chmod -R go= {folder}"
-        )
+        do = f"Run chmod -R go= {folder}"
+        raise ConfigError("other accounts can open private files", got=shown, do=do)
 
 
 def _is_open(status: os.stat_result) -> bool:
@@ -229,7 +228,7 @@ def _is_open(status: os.stat_result) -> bool:
 def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        raise error(what, expected="mode 0600", got=f"{mode:04o}", where=path, do=f"chmod 600 {path}")
+        raise error(what, expected="mode 0600", got=f"{mode:04o}", where=path, do=f"Run chmod 600 {path}")
 
 
 def text_of(path: Path) -> str:

@@ -139,7 +139,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
     RosterFile(parties=(*(entry.party for entry in parties), party))  # refuses similar names, before anything is stored
     yield "fingerprint, to be compared by telephone:"
     yield from party.shown(len(parties))
-    do = "Compare the fingerprint by telephone; then --yes enrols the hospital"
+    do = "Compare the fingerprint by telephone, then add --yes to enrol the hospital"
     if not (chosen.yes or is_agreed("is this the fingerprint that the hospital has?", what="new hospital", do=do)):
         raise CaucusError(f"{quote_name(party.name)} is not enrolled", do="Ask the hospital for its party.json again")
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
@@ -160,7 +160,7 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     name = quote_name(removed.party.name)
     settings.check_served()
     question = f"remove {name}? its key is no longer accepted, and a run under way loses it"
-    do = "--yes removes it without asking"
+    do = "Add --yes to remove it without being asked"
     if not (chosen.yes or is_agreed(question, what=f"removal of {name}", do=do)):
         raise CaucusError(f"{name} is not removed", do="Nothing was changed")
     flwr(settings.folder, "supernode", "unregister", removed.node)

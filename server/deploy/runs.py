@@ -119,7 +119,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     """
     parties = enrolled_parties(settings)
     if not parties:
-        raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
+        raise ConfigError("hospitals", expected="at least one", got="none", do="Run caucus-coordinator enrol")
     typed = compose_settings([f"federation.parties={len(parties)}", *overrides], "server")
     if typed.federation.parties != len(parties):
         expected, got = f"{len(parties)}, one for each enrolled hospital", str(typed.federation.parties)
@@ -282,7 +282,7 @@ def _check_unfinished(folder: Path) -> None:
     if progress(folder).status is RunStatus.COMPLETE:
         raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
     if is_steered(folder):
-        do = "Ctrl-C stops that process, and caucus-coordinator steer with --resume goes on"
+        do = "Stop that process by Ctrl-C, and go on by caucus-coordinator steer with --resume"
         got = "one that caucus-coordinator steer makes, in a process of its own"
         raise CheckpointError("run", expected="one that was started with hospitals", got=got, where=folder, do=do)
 

@@ -89,7 +89,9 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
         answer: dict[str, Any] = json.loads(output[output.index("{") :])
     except ValueError:
         got = " ".join(output.split())
-        raise CaucusError("Flower", got=got, where=arguments[0], do="Is caucus-coordinator serve running?") from None
+        raise CaucusError(
+            "Flower", got=got, where=arguments[0], do="Check that caucus-coordinator serve runs"
+        ) from None
     if not answer.get("success"):
         got = " ".join(str(answer.get("error-message", "")).split())
         raise CaucusError("Flower refuses the command", got=got, where=arguments[0], do="Read the coordinator's logs")
@@ -106,5 +108,7 @@ def _run(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
         raise CaucusError(what, where=command[1], do=do) from None
     if ended.returncode and "{" not in ended.stdout:
         output = " ".join((ended.stdout + ended.stderr).split())[-300:]
-        raise CaucusError("Flower's command", got=output, where=command[1], do="Is caucus-coordinator serve running?")
+        raise CaucusError(
+            "Flower's command", got=output, where=command[1], do="Check that caucus-coordinator serve runs"
+        )
     return ended.stdout

@@ -48,7 +48,7 @@ class DemoSettings(TaskSettings):
     def __post_init__(self) -> None:
         check_bounds(self)
         if self.labels not in (None, NO_LABELS):
-            do = "Labels of your own are those of task=csv"
+            do = "Choose task=csv for labels of your own"
             raise ConfigError("task.labels", expected=f"null or {NO_LABELS} with a demo's task", got="others", do=do)
 
 

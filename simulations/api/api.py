@@ -138,7 +138,7 @@ def resume(
                 settings = with_values(settings, {f"task.{name}": str(tables[name])})
             elif _IN_MEMORY in str(setting(settings, f"task.{name}")):
                 got = "none: it was in memory, and is not kept"
-                do = f"resume(folder, {name}=...)"
+                do = f"Call resume(folder, {name}=...)"
                 raise CheckpointError(name, expected="the table that the run was started with", got=got, do=do)
         return _run(settings, Path(folder))
 
@@ -258,7 +258,7 @@ def _check_overrides(overrides: Sequence[str], labels: object) -> None:
     if labels is not None and any(name == "task.labels" or name.startswith("task.labels.") for name in names):
         raise ConfigError("labels=... and an override of task.labels are given", do="Leave one of them out")
     if of_hydra := [name for name in sorted(names) if name.startswith("hydra")]:
-        do = "The run folder is folder=..., your own configurations are config_dir=..."
+        do = "Give the run folder as folder=... and your own configurations as config_dir=..."
         raise ConfigError("overrides", expected="settings of a run", got=of_hydra[0], do=do)
 
 

@@ -109,7 +109,7 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
 def test_a_secret_that_others_can_read_or_that_is_missing(name, made, capsys):
     (made / name).chmod(0o644)
     check = checked(capsys, made, "--offline", code=1)["secrets"]
-    assert (check["result"], check["fix"]) == ("problem", f"chmod 600 {made / name}")
+    assert (check["result"], check["fix"]) == ("problem", f"Run chmod 600 {made / name}")
     (made / name).unlink()
     check = checked(capsys, made, "--offline", code=1)["secrets"]
     assert check["result"] == "problem"
