@@ -167,9 +167,8 @@ class RpsgSettings(PromptingSettings):
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
         if self.smoothing and self.candidates != "histogram":
-            raise ConfigError(
-                "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates
-            )
+            do = "Set method.candidates=histogram, or leave smoothing out"
+            raise ConfigError("method.smoothing needs votes", got=f"candidates={self.candidates}", do=do)
         if self.nearest is not None:
             validate.integers_in(0, self.pool - 1, nearest=self.nearest)
         if self.rounds != 2:

@@ -104,7 +104,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
     integers_in(0, _SEEDS - 1, seed=sampling.get("seed", 0))
     lengths = [name for name in _LENGTHS if name in fields]
     if len(lengths) > 1:
-        raise ConfigError(lengths[0], expected=f"this or {lengths[1]}", got="both")
+        raise ConfigError(lengths[0], got=f"{lengths[1]} as well", do="Leave one of them out")
     length_field = (lengths or _LENGTHS)[0]
     most = fields.get(length_field, MOST_TOKENS)
     integers(1, **{length_field: most})
