@@ -49,8 +49,8 @@ class AuditLog:
         except FileNotFoundError:
             return
         if size >= LARGEST_AUDIT:
-            limit = f"below {LARGEST_AUDIT} bytes: move {self.path} away and keep it"
-            raise RefusalError(Reason.FULL, "audit log", expected=limit, got=size)
+            limit, do = f"below {LARGEST_AUDIT} bytes", f"Move {self.path} away and keep it"
+            raise RefusalError(Reason.FULL, "audit log", expected=limit, got=size, do=do)
 
     def note(
         self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str = "", detail: str = ""

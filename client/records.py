@@ -291,12 +291,9 @@ def embed_records(private: Sequence[Record], encoder: Encoder, headings: Sequenc
         DataError: The encoder cannot embed a text; the message does not show it.
     """
     if not encoder.runs_here:
-        raise ConfigError(
-            "encoder of a party",
-            expected="one that runs here: private text is never sent anywhere",
-            got=type(encoder).__name__,
-            do="Choose embedding=pretrained, or another that is computed locally",
-        )
+        what = "a party's encoder must run here, as private text is never sent anywhere"
+        do = "Choose embedding=pretrained, or another that is computed locally"
+        raise ConfigError(what, got=type(encoder).__name__, do=do)
     try:
         vectors = _alone([record.text for record in private], encoder)
         parts = RecordSections.of(private, encoder, headings) if headings else None

@@ -76,8 +76,8 @@ class Releases:
                 raise RefusalError(Reason.OVER_LIMIT, "release", expected="the texts that came before", got="others")
             return
         if not note.exists() and len(list(folder.glob("*.json"))) >= MOST_RELEASES:
-            limit = f"below {MOST_RELEASES}: move old ones out of {folder}"
-            raise RefusalError(Reason.FULL, "releases that are kept", expected=limit, got=MOST_RELEASES)
+            what = f"{MOST_RELEASES} releases are kept, and no more can be"
+            raise RefusalError(Reason.FULL, what, do=f"Move old ones out of {folder}")
         about = {"run": run, "received": now(), "texts": _stored(texts, path, by_way_of=folder / _COMING)}
         write_atomic(note, json.dumps(about).encode(), mode=SECRET)
 
@@ -88,7 +88,8 @@ class Releases:
         if approval is None or not answered:
             raise RefusalError(Reason.UNPLANNED, "release", expected="that of a run and plan that was answered here")
         if approval.decision != "approved":
-            raise RefusalError(Reason.DECLINED, "release", expected="that of an approved plan", got=approval.decision)
+            do = "To take the texts, approve the plan again"
+            raise RefusalError(Reason.DECLINED, f"the plan of this release is {approval.decision}", do=do)
 
 
 def releases(folder: Path) -> list[ReceivedRelease]:
@@ -113,10 +114,8 @@ def release(folder: Path, name: str) -> ReceivedRelease:
     kept = releases(folder)
     named = [one for one in kept if one.path.stem == name] or [one for one in kept if one.run == name]
     if not named:
-        expected = (
-            f"one of {', '.join(one.run for one in kept)}" if kept else "one that the coordinator sent: none came"
-        )
-        raise ConfigError("release of a run", expected=expected, got=repr(name))
+        do = f"Name one of {', '.join(one.run for one in kept)}" if kept else "Ask the coordinator to send its texts"
+        raise ConfigError("no such release was sent here", got=repr(name), do=do)
     return named[0]
 
 

@@ -98,13 +98,11 @@ class PartySettings:
         content = _mapping("", values, ("limits", *SECTIONS, *others), where, required)
         limits = {} if content.get("limits") is None else content["limits"]
         if isinstance(limits, Mapping) and "colluders" in limits:
-            raise ConfigError(
-                "limits.colluders",
-                expected="no such line: `corrupt` says how many may help the coordinator, with their noise too",
-                got=limits["colluders"],
-                where=where("limits.colluders"),
-                do="Delete it, and set corrupt, a share of all hospitals",
+            what, got = "limits.colluders", limits["colluders"]
+            do = (
+                "Delete it, and set corrupt: the share of hospitals that may help the coordinator, with their noise too"
             )
+            raise ConfigError(what, expected="no such line", got=got, where=where(what), do=do)
         sections = {
             name: _section(name, content[name], *WRITERS[name], where)
             for name in SECTIONS
@@ -150,12 +148,8 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> SettingsSe
     settings = dict(_mapping(name, {} if values is None else values, known, where))
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(
-            f"{name}.kind",
-            expected=f"one of {', '.join(kinds)}",
-            got="none" if kind is None else kind,
-            where=where(f"{name}.kind"),
-        )
+        what, got = f"{name}.kind", "none" if kind is None else kind
+        raise ConfigError(what, expected=f"one of {', '.join(kinds)}", got=got, where=where(what))
     return _section(name, settings, kinds[kind], {}, where)
 
 

@@ -82,8 +82,11 @@ class CaucusError(Words, Exception):
 
     def text(self, names: Sequence[str] = ()) -> str:
         """Return the whole message; `names` are the names of the parties, indexed by party number."""
-        problem = self._problem(names)
-        return problem if self.do is None else f"{problem}. {render_phrase(self.do, names)}"
+        parts = (self._problem(names), self.do or self._usual_advice())
+        return ". ".join(render_phrase(part, names) for part in parts if part)
+
+    def _usual_advice(self) -> object:
+        """Return the advice of this class for an error without its own, or None."""
 
     def _problem(self, names: Sequence[str]) -> str:
         parts = (("expected", self.expected), ("got", self.got), ("at", self.where))
@@ -101,6 +104,9 @@ class InputError(CaucusError):
 class ConfigError(InputError):
     """A configuration value is invalid."""
 
+    def _usual_advice(self) -> object:
+        return None if self.expected is None else f"Set {self.what} to such a value"
+
 
 class MissingPackageError(ConfigError):
     """A setting needs a package that is not installed here."""
@@ -108,6 +114,9 @@ class MissingPackageError(ConfigError):
 
 class DataError(InputError):
     """A data file is invalid."""
+
+    def _usual_advice(self) -> object:
+        return None if self.where is None else "Correct it there"
 
 
 class PlanError(InputError):

@@ -168,7 +168,7 @@ def _without_copies(present: Sequence[FhirDocument], passed_over: Counter[str]) 
                 expected="an `id` and identifiers that no other document has",
                 got=f"those of the one at {earlier.place}",
                 where=document.place,
-                do="Two versions of a note would count as two records: export the newest alone.",
+                do="Export only the newest: two versions of a note would count as two records.",
             )
 
 

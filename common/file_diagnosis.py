@@ -97,10 +97,9 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 def unreadable(file: Path, reason: str | None) -> DataError:
     """Return the error for a file that cannot be opened, either for the given reason or because it is a folder."""
     if file.is_dir():
-        return DataError(
-            "the file cannot be read", expected="a file", got="a folder", where=file, do=advice_on_folder(file)
-        )
-    return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
+        do = advice_on_folder(file) or "Give a file in it"
+        return DataError("the file cannot be read", expected="a file", got="a folder", where=file, do=do)
+    return DataError("the file cannot be read", got=reason, where=file, do="Check its path and its permissions")
 
 
 def advice_on_folder(folder: Path) -> str | None:

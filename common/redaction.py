@@ -211,7 +211,7 @@ def _model(name: str) -> Callable[[str], list[Span]]:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise ConfigError(
             "the model for names cannot be loaded",
-            expected="a spaCy package or folder",
+            do="Install it, or name a spaCy package or folder that is here",
             got=f"{name!r} ({type(error).__name__})",
         ) from error
     return _classifier(name)

@@ -105,10 +105,10 @@ def known_keys(
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
         got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records
-        raise ConfigError(section or "the file", expected=f"keys {known}", got=got)
+        raise ConfigError(section or "the file", expected=f"keys {known}", got=got, do="Give each key its value")
     for key in values:
         if key not in among:
-            expected, do = f"one of {known}", suggest_name(key, among)
+            expected, do = f"one of {known}", suggest_name(key, among) or "Remove it"
             raise ConfigError(_full(section, str(key)), expected=expected, got="an unknown key", do=do)
     for key in required:
         if key not in values:

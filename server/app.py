@@ -90,7 +90,7 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
     entries = Ledger(run / "state" / "ledger.db", read_only=True).entries(settings.run)
     parties = {party for entry in entries for party in entry.survivors or ()}
     if not parties:
-        raise ConfigError("hospitals that answered the run", expected="at least one", got="none", where=run)
+        raise ConfigError("no hospital answered the run", where=run, do="Send the texts of a run that asked some")
     texts = (run / TEXTS).read_bytes()
     problems = send(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
     before, digest = SentDocument.last(folder, []), hashlib.sha256(texts).hexdigest()  # what is damaged is written anew

@@ -185,7 +185,8 @@ def _sweep(folder: Path) -> list[str]:
 def _resume(arguments: Sequence[str]) -> None:
     try:
         if arguments[0] != RESUME or len(arguments) < 2:
-            raise CheckpointError(RESUME, expected="one folder with a config.yaml", got=" ".join(arguments))
+            do = f"Give {RESUME} and the folder of a run before all else"
+            raise CheckpointError("no run is named to resume", got=" ".join(arguments), do=do)
         folder = Path(arguments[1])
         settings = reload_settings(folder, arguments[2:])
     except CaucusError as error:

@@ -67,7 +67,7 @@ def _simulate(settings: Settings, folder: Path) -> None:
             expected="a new one",
             got="one that holds another run",
             where=folder,
-            do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
+            do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepare_settings(check_simulation(settings), folder)
@@ -114,7 +114,7 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | bars) as host:
             try:
                 if not host.stdout or host.stdout.readline() != "ready\n":
-                    raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
+                    raise CaucusError("the party service has ended", where=folder / "parties.log", do="Read this log")
                 os.environ[SOCKET_NAME] = f"unix:{socket}"
                 _flower(settings.federation.parties, folder)
             finally:

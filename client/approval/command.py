@@ -123,12 +123,8 @@ def _chosen_plans(chosen: argparse.Namespace, known: list[PlanApproval]) -> list
         return [approval for approval in known if approval.state == wanted]
     of_run = [approval for approval in known if approval.run == chosen.run]
     if not of_run:
-        raise ConfigError(
-            "run",
-            expected="one that the coordinator has opened here",
-            got=chosen.run,
-            do="--list shows those that wait",
-        )
+        do = "Choose one that --list shows"
+        raise ConfigError("the coordinator has not opened this run here", got=chosen.run, do=do)
     return of_run
 
 
@@ -139,7 +135,7 @@ def _ask_decision(approval: PlanApproval) -> bool | None:
         ConfigError: There is no terminal to ask at.
     """
     if not sys.stdin.isatty():
-        raise ConfigError("decision", expected="a terminal, --yes or --no", got="neither")
+        raise ConfigError("no decision was given", do="Run the command in a terminal, or add --yes or --no")
     later = "decide later" if approval.decision == "awaiting" else f"leave it {approval.decision}"
     while True:
         try:

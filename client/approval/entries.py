@@ -150,7 +150,7 @@ class PlanApproval:
         """
         plan = Plan.from_json(self.plan)
         if plan.digest().hex() != self.plan_digest:
-            raise PlanError("a plan that was changed", expected="the one of its digest")
+            raise PlanError("the plan does not fit its digest", do="Refuse it, or restore this folder")
         return plan
 
     def read_plan(self) -> Plan | None:
@@ -215,9 +215,10 @@ class Approvals:
                 obstacle = error
             approval = self._store_request(run, plan, automatic=automatic, obstacle=obstacle)
             if approval.decision == "refused" and approval.by != LIMITS:
-                raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
+                do = "To reconsider, run caucus-party approve --refused"
+                raise RefusalError(Reason.DECLINED, f"the plan was refused by {approval.by}", do=do)
             if approval.decision == "awaiting":
-                raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got="awaiting")
+                raise RefusalError(Reason.AWAITING, "the plan awaits approval", do="Run caucus-party approve")
             if obstacle:
                 raise obstacle
             if not automatic:
@@ -226,7 +227,8 @@ class Approvals:
             if not approval.data:
                 _store(self._folder, replace(approval, data=self.data))
             elif approval.data != self.data:
-                raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
+                do = "Restore the one that this run began with, or take part in a new run"
+                raise RefusalError(Reason.RECORDS, "the file of records is another one", do=do)
 
     def note_end(self, run: str) -> None:
         """Record that the coordinator has ended a run, which it may still open again."""
@@ -262,11 +264,8 @@ class Approvals:
         except OSError:
             current = ""
         if current != self.data:
-            raise RefusalError(
-                Reason.RECORDS,
-                "file of records",
-                expected="as it was when this service started; restart it for a new run",
-            )
+            do = "Restore it, or restart the service for a new run"
+            raise RefusalError(Reason.RECORDS, "the file of records has changed since this service started", do=do)
 
     def _make_room(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
         """Return a new entry for a run and plan that the hospital has not been asked about before.
@@ -276,8 +275,8 @@ class Approvals:
             CaucusError: The obstacle, if there is no room for another plan that the limits refuse.
         """
         if sum(1 for _ in (self._folder / "runs").glob("*.json")) >= MOST_APPROVALS:
-            limit = f"below {MOST_APPROVALS}: move old files out of {self._folder / 'runs'}"
-            raise RefusalError(Reason.FULL, "runs that are kept", expected=limit, got=MOST_APPROVALS)
+            do = f"Move old files out of {self._folder / 'runs'}"
+            raise RefusalError(Reason.FULL, f"{MOST_APPROVALS} runs are kept, and no more can be", do=do)
         entries = approvals(self._folder)
         beyond = [entry for entry in entries if (entry.decision, entry.by) == ("refused", LIMITS)]
         if obstacle and len(beyond) >= MOST_BEYOND:
@@ -286,8 +285,8 @@ class Approvals:
         if not automatic and len(undecided) >= MOST_AWAITING:
             over = min((entry for entry in undecided if entry.over), key=lambda entry: entry.over, default=None)
             if over is None:
-                limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
-                raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
+                do = "Decide about some with caucus-party approve"
+                raise RefusalError(Reason.FULL, f"{MOST_AWAITING} plans await approval, and no more can", do=do)
             path_of(self._folder, over.run, over.plan_digest).unlink()
         digest, seen = plan.digest().hex(), now()
         return PlanApproval(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=seen, asked=seen)
@@ -389,14 +388,8 @@ def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> En
             check_type(name, value, stored[name].annotation)
         return kind(**values, **known)
     except (ValueError, RecursionError, ConfigError) as error:
-        raise DataError(
-            "a file of this hospital's runs",
-            expected="what the service stored",
-            got="damaged content",
-            where=path,
-            do="Restore the file from a backup, or move it away: its plan or its release then counts as one that never "
-            "came",
-        ) from error
+        do = "Restore it from a backup, or move it away: its plan or its release then counts as one that never came"
+        raise DataError("a file of this hospital's runs is damaged", where=path, do=do) from error
 
 
 def _store(folder: Path, approval: PlanApproval, *, first: Callable[[], None] = lambda: None) -> None:

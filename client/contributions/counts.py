@@ -103,7 +103,7 @@ def count_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.i
             "dimension of the classifier",
             expected=records.vectors.shape[1],
             got=query.weights.shape[1],
-            do="Coordinator and parties must use one encoder.",
+            do="Use one encoder at the coordinator and at all parties.",
         )
     rows, units = exact_products.rows_to_integers(query.weights)
     scores = exact_products.vectors_to_integers(records.vectors) @ rows.T * units + query.intercepts

@@ -60,7 +60,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
             "dimension of the candidates' vectors",
             expected=records.vectors.shape[1],
             got=dimensions,
-            do="Coordinator and parties must use one encoder.",
+            do="Use one encoder at the coordinator and at all parties.",
         )
     sample = records.drawn(query.spec.choices, key)
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))

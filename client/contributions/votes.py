@@ -80,7 +80,7 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
             "dimension of the candidates' vectors",
             expected=record_vectors.shape[1],
             got=query.vectors.shape[1],
-            do="Coordinator and parties must use one encoder.",
+            do="Use one encoder at the coordinator and at all parties.",
         )
     answer = np.zeros((2 if query.spec.furthest else 1, len(query.labels)), dtype=np.int64)
     for label in np.unique(record_labels):

@@ -72,7 +72,7 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     elif former or settings.noted_head.unused(settings.ledger):
         yield from _charge_former(settings, chosen.lost, former)
     else:
-        raise ConfigError("ledger", expected="one that the service refuses", got="one that has its noted head")
+        raise ConfigError("the ledger has its noted head, so nothing is to be accepted", do="Run caucus-party start")
     if chosen.lost:
         yield f"epsilon {chosen.lost:g} is charged to every record, as pure epsilon"
     yield f"the head is noted in {settings.noted_head.path}"

@@ -182,7 +182,7 @@ def audit_release(
         CaucusError: A file cannot be read, is open to others or has too few records, or a value is out of range.
     """
     if (epsilon is None) != (delta is None):
-        raise ConfigError("guarantee to test", expected="--epsilon and --delta", got="one of them")
+        raise ConfigError("the guarantee to test lacks epsilon or delta", do="Give both, or neither")
     if epsilon is not None and delta is not None:
         learning.promise_p_value(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
     check_records(settings.records)
@@ -245,7 +245,7 @@ def _flags(
 def _lines(audit: Audit) -> Iterator[str]:
     n, m, tested = audit.records, audit.control, len(audit.learning)
     yield f"{audit.texts} texts, {n} records, {m} control records; {audit.left_out} whose text occurs more than once"
-    yield "are left out. These and all counts below are known here alone."
+    yield "are left out. These and all counts below are known only here."
     yield f"{'disclosed by the texts':{_WIDTH}}  records  control  p of no learning"
     for test in audit.learning:
         verdict = "rejected: they disclose records" if test.rejected else "not rejected"

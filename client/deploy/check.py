@@ -62,7 +62,8 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     else:
         yield from LEAVES
     if problems:
-        raise CaucusError("not ready", expected="no problem", got=f"{len(problems)}: {', '.join(problems)}")
+        got = f"{len(problems)}: {', '.join(problems)}"
+        raise CaucusError("not ready", expected="no problem", got=got, do="Follow the advice above")
 
 
 def _rows(finding: PreflightFinding) -> Iterator[str]:

@@ -133,34 +133,22 @@ def check_node_key(settings: HospitalSettings) -> None:
     except (OSError, ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
+        raise ConfigError("the node's key is no P-384 key in OpenSSH form", where=path, do="Restore it from a backup")
     authority = settings.authority().public_bytes(Encoding.PEM)
     try:
         with proxy.use_proxy(settings.proxy, settings.node):
             status, known = try_key(settings.coordinator, authority, key)
     except (httpx.HTTPError, ValueError) as error:
-        raise CaucusError(
-            "coordinator", expected="an answer", got=type(error).__name__, where=settings.coordinator
-        ) from error
+        raise _unanswered(error, settings.coordinator, settings.proxy) from error
     if known:
         return
     if known is not None:
-        raise ConfigError(
-            "node's key",
-            expected="one that the coordinator knows",
-            got="one that is not enrolled yet, or was removed",
-            where=settings.coordinator,
-            do="Send party.json to the coordinator for caucus-coordinator enrol, or ask why this hospital was removed",
-        )
+        do = "Send party.json to the coordinator for caucus-coordinator enrol, or ask why this hospital was removed"
+        raise ConfigError("the node's key is not enrolled yet, or was removed", where=settings.coordinator, do=do)
     if status == httpx.codes.UNAUTHORIZED:
-        raise CaucusError("node's signature", expected="an accepted one", got="a refusal", do="Compare the clocks")
-    raise CaucusError(
-        "coordinator",
-        expected="SuperLink's answer to a node",
-        got=f"status {status}",
-        where=settings.coordinator,
-        do="Ask the coordinator whether its caucus-coordinator serve works",
-    )
+        raise CaucusError("the coordinator refuses the node's signature", do="Compare the clocks")
+    do = "Ask the coordinator whether its caucus-coordinator serve works"
+    raise CaucusError("SuperLink gives no answer to a node", got=f"status {status}", where=settings.coordinator, do=do)
 
 
 def _where(coordinator: str, via: str | None) -> str:
@@ -171,13 +159,13 @@ def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusEr
     """Return the error for a request that got no response or that a proxy refused."""
     got = getattr(error, "strerror", None) or type(error).__name__
     if via is None:
-        do = "Is it running, and does the firewall allow outbound TCP to this port?"
+        do = "Check that it runs, and that the firewall allows outbound TCP to this port."
         if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY")):
             do += " This shell names a proxy, which counts only as `proxy` in client.yaml"
         return CaucusError("coordinator", expected="an answer", got=got, where=coordinator, do=do)
     refused = _REFUSED.match(str(error))
     if refused is None:
-        do = "Is the proxy running, and is `proxy` in client.yaml right?"
+        do = "Check that the proxy runs, and that `proxy` in client.yaml is right"
         return CaucusError("proxy", expected="an answer", got=got, where=_where(coordinator, via), do=do)
     status, reason = refused.groups()
     return CaucusError(
@@ -185,7 +173,7 @@ def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusEr
         expected="a tunnel to the coordinator",
         got=f"{status} {reason if reason.isprintable() else ascii(reason)}".rstrip(),
         where=_where(coordinator, via),
-        do=_ADVICE.get(status, f"Is the coordinator running, and does the proxy reach {coordinator}?"),
+        do=_ADVICE.get(status, f"Check that the coordinator runs, and that the proxy reaches {coordinator}"),
     )
 
 

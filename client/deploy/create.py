@@ -123,7 +123,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         HospitalSettings.load(folder)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
-    yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known here alone)"
+    yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known only here)"
     if names_users:
         yield BY_USER
     yield from (f"{chosen.records.name}: {remark}" for remark in remarks)
@@ -158,25 +158,16 @@ def load_invitation(path: Path) -> Invitation:
     """
     invitation = Invitation.load(path)
     if invitation.protocol != VERSION:
-        raise ConfigError(
-            "invitation's protocol",
-            expected=VERSION,
-            got=invitation.protocol,
-            where=path,
-            do="Install the same version of Caucus on both sides",
-        )
+        do = "Install the same version of Caucus on both sides"
+        raise ConfigError("invitation's protocol", expected=VERSION, got=invitation.protocol, where=path, do=do)
     return invitation
 
 
 def check_number(count: int, declared: PartyFile) -> None:
     """Raise a DataError, with the declared number only, if there are more records than the hospital has declared."""
     if count > declared.max_records:
-        raise DataError(
-            "records",
-            expected=f"at most {declared.max_records:,}, as this hospital's party.json says to all",
-            got="more",
-            do="Take fewer, or declare more: caucus-party rotate --max-records N, or init with --max-records N",
-        )
+        do = "Take fewer, or declare more: caucus-party rotate --max-records N, or init with --max-records N"
+        raise DataError(f"there are more records than the {declared.max_records:,} that party.json declares", do=do)
 
 
 def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
@@ -237,9 +228,10 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
     try:
         account = pwd.getpwnam(name)
     except KeyError:
-        raise ConfigError("relay user", expected="an account of this machine", got=name) from None
+        raise ConfigError("--relay-user", expected="an account of this machine", got=name) from None
     if os.geteuid() != 0 or account.pw_uid == 0:
-        raise ConfigError("relay user", expected="to be root, and another account", got=name)
+        do = "Run the command as root, and give an account other than root"
+        raise ConfigError("--relay-user cannot be used", got=name, do=do)
     return account
 
 
@@ -252,8 +244,8 @@ def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
         status = above.stat()
         writable = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid in groups)
         if status.st_uid == account.pw_uid or (writable and not status.st_mode & stat.S_ISVTX):
-            expected = f"one outside of what {account.pw_name} owns or may write"
-            raise ConfigError("folder", expected=expected, got=above, where=folder)
+            do = f"Choose a folder outside of those that {account.pw_name} owns or may write"
+            raise ConfigError(f"{account.pw_name} could replace the folder", got=above, where=folder, do=do)
 
 
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:

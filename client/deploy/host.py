@@ -67,12 +67,8 @@ class CurrentTerms:
         before, after = _fixed(self._settings, self._roster), _fixed(now, roster)
         changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         if changed:
-            raise RefusalError(
-                Reason.SETTINGS,
-                "settings changed: restart",
-                expected="none but approval and limits other than when this service started",
-                got=", ".join(changed),
-            )
+            what = f"settings have changed since this service started: {', '.join(changed)}"
+            raise RefusalError(Reason.SETTINGS, what, do="Restart it: only approval and limits may change meanwhile")
         if gone := sorted(self._written - now.written):
             raise RefusalError(
                 Reason.SETTINGS,

@@ -60,10 +60,10 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
         return
     settings = HospitalSettings.load(chosen.folder)
     if settings.private.is_symlink():
-        raise ConfigError("private folder", expected="a folder", got="a link", where=settings.private)
+        raise ConfigError("the private folder is a link", where=settings.private, do="Move the folder itself here")
     yield f"{settings.name} leaves: keys, settings, plans, received texts and logs in {folder} are deleted for ever"
     yield "ledger and audit log are kept, sealed; open runs end without this hospital"
-    do = "Read Leave in configs/deployment/OPERATIONS.md; then --yes leaves"
+    do = "Read Leave in configs/deployment/OPERATIONS.md, then add --yes to leave"
     if not (chosen.yes or is_agreed("leave?", what="leaving", do=do)):
         raise CaucusError("this hospital does not leave", do="Nothing was changed")
     processes.stop(folder, SIDES["both"])

@@ -98,7 +98,7 @@ def _reading(
     def read(chosen: argparse.Namespace) -> Iterator[str]:
         file = chosen.file / "private" / "ledger.db" if chosen.file.is_dir() else chosen.file
         if not file.is_file():
-            raise ConfigError("ledger", expected="an existing file", got="none", where=file)
+            raise ConfigError("there is no ledger", where=file, do="Give a hospital's folder or its ledger.db")
         # Read-only: looking at a ledger must never make one.
         yield from lines(Ledger(file, read_only=True), chosen)
 

@@ -52,7 +52,7 @@ class Left:
         try:
             return cls(**json.loads(content_of(path)))
         except (ValueError, TypeError):
-            raise ConfigError(LEFT, expected="what leave writes", got="another thing", where=path) from None
+            raise ConfigError(f"{LEFT} was changed", where=path, do="Restore it from a backup") from None
 
     def write(self, folder: Path, *, mode: int) -> None:
         """Write the file, whole or not at all."""

@@ -180,7 +180,7 @@ class _Preflight:
         noise = "" if self._records else "; it contributes noise"
         declared = self._settings.party_file().max_records
         public = f"at most {declared:,} are public"
-        detail = "; ".join([f"{len(self._records)} records{of} (known here alone; {public}){noise}", *remarks])
+        detail = "; ".join([f"{len(self._records)} records{of} (known only here; {public}){noise}", *remarks])
         advice = advice_on_users(self._records, self._settings.party.limits.unit)
         if len(self._records) > declared:
             advice.append(_MORE_THAN_DECLARED)
@@ -200,7 +200,7 @@ class _Preflight:
             return PreflightFinding(PASSED, "none: the records take part in plans without labels alone")
         counts = Counter(record.label for record in self._records)
         shown = [f"{label}: {count}" for label, count in shown_labels(counts).items()]
-        return _advised(f"{', '.join(shown) or 'none'} (known here alone)", advice_on_labels(self._records))
+        return _advised(f"{', '.join(shown) or 'none'} (known only here)", advice_on_labels(self._records))
 
     def lifetime_delta(self) -> PreflightFinding:
         limits, declared = self._settings.party.limits, self._settings.party_file().max_records

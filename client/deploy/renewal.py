@@ -109,7 +109,7 @@ def _refresh(chosen: argparse.Namespace) -> Iterator[str]:
     before = copy.read_bytes() if copy.exists() else None
     if content != before:
         write_atomic(copy, content, mode=SECRET)
-    yield f"{len(private)} record{'s' * (len(private) != 1)} from {chosen.query} (known here alone)"
+    yield f"{len(private)} record{'s' * (len(private) != 1)} from {chosen.query} (known only here)"
     yield from (f"{chosen.query.name}: {remark}" for remark in remarks)
     if content == before:
         yield "they are the same as before, in the same order"

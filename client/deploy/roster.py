@@ -47,12 +47,9 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     number = settings.number(Roster.of_hospitals(roster))
     party_file = settings.party_file()
     if roster.parties[number].fingerprint != party_file.fingerprint:
+        expected, got = f"this hospital's fingerprint {party_file.fingerprint}", roster.parties[number].fingerprint
         raise ConfigError(
-            "roster",
-            expected=f"this hospital's fingerprint {party_file.fingerprint}",
-            got=roster.parties[number].fingerprint,
-            where=chosen.file,
-            do="Send party.json to the coordinator",
+            "roster", expected=expected, got=got, where=chosen.file, do="Send party.json to the coordinator"
         )
     for place, party in enumerate(roster.parties):
         yield from party.shown(place, " (this hospital)" if place == number else "")
@@ -62,7 +59,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     known = {party_file, *(before.parties if before else ())}
     # Fewer hospitals are asked about as well: those that may help the coordinator are then a larger share.
     asks = known != set(roster.parties) and not chosen.yes
-    do = "Compare the fingerprints by telephone; then --yes takes the roster"
+    do = "Compare the fingerprints by telephone, then add --yes to take the roster"
     what = "hospitals or keys that are new, or gone"
     if asks and not is_agreed("accept these hospitals and keys?", what=what, do=do):
         raise CaucusError("the roster is not taken", do="The one before stays, if there was one")

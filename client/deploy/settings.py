@@ -60,14 +60,9 @@ def check_folder(folder: Path) -> None:
     if (folder / "client.yaml").is_file():
         return
     if left := Left.of(folder):
-        raise ConfigError(
-            "party's folder",
-            expected="that of a hospital that takes part",
-            got=f"this hospital left on {left.date}; its ledger and audit log are sealed",
-            where=folder,
-            do="Read Leave in configs/deployment/OPERATIONS.md",
-        )
-    raise ConfigError("party's folder", expected="client.yaml", got="none", where=folder, do="caucus-party init")
+        what = f"this hospital left on {left.date}, and its ledger and audit log are sealed"
+        raise ConfigError(what, where=folder, do="Follow Leave in configs/deployment/OPERATIONS.md to come back")
+    raise ConfigError("party's folder", expected="client.yaml", got="none", where=folder, do="Run caucus-party init")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +114,8 @@ class HospitalSettings:
         check_secret(path)
         file = YamlFile.load(path)
         if not file.ends:
-            raise ConfigError(
-                "the last line",
-                expected="a newline at its end",
-                got="none, as in a file that was cut off",
-                where=path,
-                do="If nothing is missing there, add an empty line",
-            )
+            do = "If nothing is missing there, add an empty line"
+            raise ConfigError("the last line has no newline, as in a file that was cut off", where=path, do=do)
         for key in sorted(file.empty):
             if key.partition(".")[0] == "limits":
                 raise ConfigError(key, expected="a value; null for none", got="nothing", where=file.where(key))
@@ -155,13 +145,8 @@ class HospitalSettings:
     def check_limits(self) -> None:
         """Raise a ConfigError if the file lacks `limits`, as one that was cut off, or a relay's in a container."""
         if "limits" not in self.written:
-            raise ConfigError(
-                "limits",
-                expected="the section",
-                got="none",
-                where=self.folder / "client.yaml",
-                do="Restore client.yaml; configs/client.yaml explains the section",
-            )
+            do = "Restore client.yaml, or copy the section from configs/client.yaml"
+            raise ConfigError("limits", expected="the section", got="none", where=self.folder / "client.yaml", do=do)
 
     def read_records(self, *, may_be_empty: bool = False, remarks: list[str] | None = None) -> list[Record]:
         """Return the private records, read as this file describes them.
@@ -219,7 +204,8 @@ class HospitalSettings:
         check_secret(path)
         key = path.read_bytes()
         if len(key) != KEY_BYTES:
-            raise ConfigError("records key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes", where=path)
+            do = f"Restore the file, of {KEY_BYTES} bytes, from a backup"
+            raise ConfigError("the records' key is damaged", got=f"{len(key)} bytes", where=path, do=do)
         return key
 
     def authority(self) -> Certificate:
@@ -242,7 +228,8 @@ class HospitalSettings:
         """
         path = self.folder / "roster.json"
         if not path.is_file():
-            raise ConfigError("roster", expected="roster.json, from the coordinator", got="none", where=self.folder)
+            do = "Get roster.json from the coordinator, and run caucus-party roster"
+            raise ConfigError("there is no roster", where=self.folder, do=do)
         return RosterFile.load(path)
 
     def roster(self) -> Roster:
@@ -279,9 +266,5 @@ class HospitalSettings:
 def _check_removed(structure: object) -> None:
     """Raise `ConfigError` if a file of an earlier version asks for texts that are JSON objects."""
     if structure is not None:
-        raise ConfigError(
-            REMOVED,
-            expected="no such key: this version has no texts that are JSON objects",
-            got="one",
-            do=f"Remove {REMOVED}, and write the records as plain text or in sections",
-        )
+        do = f"Remove {REMOVED}, and write the records as plain text or in sections: they can be no JSON objects"
+        raise ConfigError(REMOVED, expected="no such key", got="one", do=do)

@@ -99,21 +99,13 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         running = hospital_children(settings, halves, until_idle)
         failed = processes.supervise(running, folder=settings.folder, names=halves)
         if failed == ["supernode"] and not (settings.node / REACHED).exists():
-            raise UnreachedError(
-                "coordinator",
-                expected=f"an answer to this hospital's node within {chosen.until_idle}",
-                got="none",
-                where=settings.coordinator,
-                do=f"caucus-party check {chosen.folder} finds most causes; others are in logs/supernode.log",
-            )
+            what = f"the coordinator has not answered this hospital's node within {chosen.until_idle}"
+            do = f"Run caucus-party check {chosen.folder}: it finds most causes. Look for others in logs/supernode.log"
+            raise UnreachedError(what, where=settings.coordinator, do=do)
         if failed:
-            raise CaucusError(
-                "processes",
-                expected="all ready at the end, which came as no message of the coordinator did",
-                got=f"not ready: {', '.join(failed)}",
-                where=", ".join(str(settings.folder / "logs" / f"{name}.log") for name in failed),
-                do="Read the log; caucus-party check finds most causes",
-            )
+            where = ", ".join(str(settings.folder / "logs" / f"{name}.log") for name in failed)
+            what = f"the wait for messages ended without the processes {', '.join(failed)}"
+            raise CaucusError(what, where=where, do="Read the log, and run caucus-party check")
         if failed is not None:
             plans = (
                 f"; plans that await approval: {len(awaiting_entries(settings.private))}" if "service" in halves else ""
@@ -145,7 +137,7 @@ def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
     if not duration:
         raise ConfigError(UNTIL_IDLE, expected="a whole number and s, m or h, such as 30m", got=until_idle)
     if "relay" not in halves:
-        raise ConfigError(UNTIL_IDLE, expected="a relay, which sees messages come", got="--only service")
+        raise ConfigError(f"{UNTIL_IDLE} needs the relay, which sees messages come", do="Leave out --only service")
     return float(duration[1]) * _UNITS[duration[2]]
 
 

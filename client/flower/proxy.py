@@ -72,7 +72,7 @@ def login(folder: Path) -> tuple[str, str] | None:
     line = content_of(path).decode(errors="replace").removesuffix("\n")
     user, colon, password = line.partition(":")
     if not (user and colon and line.isprintable() and "\N{REPLACEMENT CHARACTER}" not in line):
-        raise ConfigError("proxy's login", expected="one line USER:PASSWORD in UTF-8", got="other content", where=path)
+        raise ConfigError("the proxy's login is malformed", where=path, do="Write one line USER:PASSWORD in UTF-8")
     return user, password
 
 

@@ -114,14 +114,14 @@ def store_decision(settings: HospitalSettings, form: Mapping[str, str]) -> PlanA
     known = approvals(settings.private)
     approval = _known_entry(known, form.get("run", ""), form.get("digest", ""))
     if form.get("seen") != state(approval):
-        raise ConfigError("plan", expected="its decision as this page showed it", got=approval.line)
+        raise ConfigError("the plan's decision has changed", got=approval.line, do="Load the page again")
     answer = form.get("decision", "")
     if answer not in {"approve", "refuse"}:
         raise ConfigError("decision", expected="approve or refuse", got="neither")
     if answer == "approve":  # to refuse, the plan need not be read
         facts = plan_sheets(settings, [approval], known)[0].facts
         if facts is None:
-            raise ConfigError("decision", expected="refuse, for a plan that cannot be read here", got="approve")
+            raise ConfigError("a plan that cannot be read here cannot be approved", do="Refuse it")
         facts.check_allowed()
     reason = " ".join(form.get("reason", "").split())
     return decide(settings.private, approval, approve=answer == "approve", by=account(), reason=reason)
@@ -136,7 +136,7 @@ def _known_entry(known: Sequence[PlanApproval], run: str, digest: str) -> PlanAp
     for approval in known:
         if (approval.run, approval.plan_digest) == (run, digest):
             return approval
-    raise ConfigError("plan", expected="one that the coordinator has opened here", got="another")
+    raise ConfigError("the coordinator has not opened this plan here", do="Load the page again")
 
 
 def _decided_plans(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[DecidedPlan, ...]:

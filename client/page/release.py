@@ -94,7 +94,7 @@ def audit_chosen_release(settings: HospitalSettings, form: Mapping[str, str], co
 def _alone() -> Iterator[None]:
     """Hold the lock that allows only one audit at a time; raise a ConfigError if another audit is running."""
     if not _looking.acquire(blocking=False):
-        raise ConfigError("release", expected="one at a time", got="another that is still being looked at")
+        raise ConfigError("another release is still being looked at", do="Wait until it is done")
     try:
         yield
     finally:
@@ -105,7 +105,7 @@ def _texts(settings: HospitalSettings, form: Mapping[str, str]) -> tuple[str, tu
     """Return the path of the texts and, for texts from the coordinator, the plan's ε and δ if they can be tested."""
     typed, sent = form.get("texts", ""), form.get("sent", "")
     if typed.strip() and sent:
-        raise ConfigError("synthetic texts", expected="a file, or a release that was sent", got="both")
+        raise ConfigError("both a file and a release that was sent are given", do="Choose one of them")
     if not sent:
         return typed, (None, None)
     chosen = release(settings.private, sent)

@@ -85,9 +85,10 @@ class Seeds:
         spec = spec_of(planned, AbstractedSeedsSpec)
         choices = spec.choices * planned.times
         if choices > self._most:
-            raise ConfigError("choices", expected=f"at most {self._most}, this party's limit", got=choices)
+            raise ConfigError("seeds.most", expected=f"at least {choices}, for this plan", got=self._most)
         if spec.candidates > self._oversampled:
-            raise ConfigError("candidates", expected=f"at most {self._oversampled}, those made", got=spec.candidates)
+            expected = f"at least {spec.candidates}, for this plan"
+            raise ConfigError("seeds.oversampled", expected=expected, got=self._oversampled)
         _ = self._redactor
 
     def write(

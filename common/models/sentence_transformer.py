@@ -86,7 +86,8 @@ class TorchEncoder:
                 model = SentenceTransformer(str(folder), device=device, **_SAFE)
         # Given a text that is a path or an address, a model of pictures or sound would open it.
         if senses := sorted({str(modality) for modality in model.modalities} - {"text", "message"}):
-            raise ConfigError("encoder", expected="a model of text alone", got=f"one of {', '.join(senses)} as well")
+            do = "Choose a model that reads text only"
+            raise ConfigError(f"the encoder reads {', '.join(senses)} as well", do=do)
         return cls(model, prompt, form)
 
     @property
@@ -98,7 +99,7 @@ class TorchEncoder:
         """
         width = self._model.get_embedding_dimension()
         if width is None:
-            raise ConfigError("encoder", expected="a model that states its width", got="none")
+            raise ConfigError("the encoder's files do not give its width", do="Choose another model")
         return int(width)
 
     @cached_property
@@ -141,8 +142,8 @@ class TorchEncoder:
         tokenizer: Any = getattr(self._model, "tokenizer", None)
         longest = self._model.max_seq_length
         if not getattr(tokenizer, "is_fast", False) or longest is None:
-            expected = "first: this model's tokenizer does not say where its tokens are, or it has no longest text"
-            raise ConfigError("embedding.windows", expected=expected, got=windows.AVERAGE)
+            do = "Set it to first: this model's tokenizer gives no places of tokens, or it has no longest text"
+            raise ConfigError("embedding.windows", expected="first", got=windows.AVERAGE, do=do)
         text = encodable(text)
         whole = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
         around = len(tokenizer(self._prompt)["input_ids"])

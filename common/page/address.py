@@ -103,8 +103,8 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
     _check_pair(chosen.certificate, chosen.key)
     password = chosen.password_file.read_text("utf-8").strip()
     if len(password) < SHORTEST or not password.isprintable():
-        expected = f"one line of at least {SHORTEST} printable characters"
-        raise ConfigError("password", expected=expected, got="another", where=chosen.password_file)
+        expected, do = f"one line of at least {SHORTEST} printable characters", "Write one into this file"
+        raise ConfigError("password", expected=expected, got="another", where=chosen.password_file, do=do)
     return Address(host=host.lower(), port=port, certificate=chosen.certificate, key=chosen.key, password=password)
 
 
@@ -124,5 +124,5 @@ def _check_pair(certificate: Path, key: Path) -> None:
         context.load_cert_chain(certificate, key, password="")  # without one it would ask at the terminal
     except OSError as error:  # an SSLError is one
         got = error.strerror or type(error).__name__
-        expected = "a certificate in PEM form and its key, without a passphrase"
-        raise ConfigError("certificate", expected=expected, got=got, where=certificate) from None
+        do = "Give a certificate in PEM form and its key, without a passphrase"
+        raise ConfigError("the certificate and its key cannot be used", got=got, where=certificate, do=do) from None

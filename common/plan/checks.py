@@ -21,30 +21,20 @@ at this scale, and 5e-4 at 1."""
 def check_parties(plan: "Plan") -> None:
     """Check the number U of noise shares and, under secure aggregation, the bounds on the threshold."""
     if plan.survivors < 1:
-        raise PlanError(
-            "parties that remain",
-            expected="at least 1",
-            got=f"{plan.parties} parties - {plan.max_dropouts} dropouts = {plan.survivors}",
-            do="Allow fewer dropouts.",
-        )
+        got = f"{plan.parties} parties - {plan.max_dropouts} dropouts = {plan.survivors}"
+        raise PlanError("parties that remain", expected="at least 1", got=got, do="Allow fewer dropouts.")
     if not plan.secure:
         if plan.roster or plan.degree or plan.corrupt:
-            raise PlanError("roster, degree, corrupt", expected="none without secure aggregation", got="some")
+            do = "Leave them out, or turn secure aggregation on."
+            raise PlanError("roster, degree and corrupt are for secure aggregation", do=do)
         return
     if plan.corrupt < plan.colluders:
-        raise PlanError(
-            "corrupt parties",
-            expected=f"at least the {plan.colluders} colluders that the noise allows for",
-            got=plan.corrupt,
-            do="Assume as many corrupt parties as colluders.",
-        )
+        expected = f"at least the {plan.colluders} colluders that the noise allows for"
+        do = "Assume as many corrupt parties as colluders."
+        raise PlanError("corrupt parties", expected=expected, got=plan.corrupt, do=do)
     if plan.parties < 2:
-        raise PlanError(
-            "parties under secure aggregation",
-            expected="at least 2",
-            got=plan.parties,
-            do="A sum over one party hides nothing; turn secure aggregation off.",
-        )
+        do = "Turn secure aggregation off: a sum over one party hides nothing."
+        raise PlanError("parties under secure aggregation", expected="at least 2", got=plan.parties, do=do)
     if plan.noise_parties < 1:
         raise PlanError(
             "shares of noise that can be relied on",
@@ -97,25 +87,14 @@ def check_query(plan: "Plan", query: PlannedQuery) -> None:
     """Check that a query has noise if epsilon is finite, that its noise can be split, and that sums fit the ring."""
     spec = query.spec
     if (query.scale == 0 or query.unproven) and plan.epsilon < math.inf:
-        raise PlanError(
-            f"noise of {query.name}",
-            expected="a scale above 0 and a proof, for a finite epsilon",
-            got=f"scale {query.scale:g}, epsilon {plan.epsilon:g}",
-            do="Use calibrate to make plans.",
-        )
+        expected, got = "a scale above 0 and a proof", f"scale {query.scale:g}, epsilon {plan.epsilon:g}"
+        raise PlanError(f"noise of {query.name}", expected=expected, got=got, do="Use calibrate to make plans.")
     if plan.unit == "sample" and spec.max_records != 1:
-        raise PlanError(
-            f"max_records of {query.name}",
-            expected="1 at sample level",
-            got=spec.max_records,
-            do="Set the unit to user, or max_records to 1.",
-        )
+        do = "Set the unit to user, or max_records to 1."
+        raise PlanError(f"max_records of {query.name}", expected="1 at sample level", got=spec.max_records, do=do)
     if spec.labels_per_record > 1 and query.rate < 1:
-        raise PlanError(
-            f"subsampling of {query.name}",
-            expected="none, where a record counts under several labels",
-            got=f"rate {query.rate:g}",
-        )
+        what = f"{query.name} cannot be subsampled, as a record counts under several labels"
+        raise PlanError(what, got=f"rate {query.rate:g}", do="Ask all records, or one label of each.")
     if spec.by_section and is_one_population(plan.labels):  # a hospital's sheet would say that all records take part
         raise PlanError(f"labels of {query.name}", expected="headings", got=plan.labels[0])
     spec.check(query.name, len(plan.labels))
@@ -138,9 +117,5 @@ def check_query(plan: "Plan", query: PlannedQuery) -> None:
         )
     largest = plan.largest_sum(query, plan.parties)
     if largest >= 2**63:
-        raise PlanError(
-            f"sums of {query.name}",
-            expected="below 2^63",
-            got=f"up to {largest:.3g}",
-            do="Lower max_records_per_party, or use a coarser grid (fewer votes in each direction).",
-        )
+        do = "Lower max_records_per_party, or use a coarser grid (fewer votes in each direction)."
+        raise PlanError(f"sums of {query.name}", expected="below 2^63", got=f"up to {largest:.3g}", do=do)

@@ -31,12 +31,8 @@ def verify(plan: Plan) -> float:
     """
     spent = accountant.epsilon(plan.releases(), plan.delta)
     if spent > plan.epsilon:
-        raise PlanError(
-            "noise in the plan",
-            expected=f"enough for epsilon {plan.epsilon:g}",
-            got=f"epsilon {spent:g}",
-            do="Refuse this plan, or calibrate it again.",
-        )
+        expected, do = f"enough for epsilon {plan.epsilon:g}", "Refuse this plan, or calibrate it again."
+        raise PlanError("noise in the plan", expected=expected, got=f"epsilon {spent:g}", do=do)
     return spent
 
 

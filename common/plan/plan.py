@@ -298,11 +298,9 @@ class Plan:
             values = _exactly(Plan, {**plain, "queries": queries, "epsilon": epsilon})
             plan = Plan(**values | {"labels": tuple(values["labels"])})
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise PlanError(
-                "a plan that cannot be read", expected="the fields of Plan, each of its type", got=type(error).__name__
-            ) from error
+            raise _unreadable("the fields of Plan, each of its type", type(error).__name__) from error
         if plan.to_dict() != plain:
-            raise PlanError("a plan that cannot be read", expected="the form that to_dict gives")
+            raise _unreadable("the form that to_dict gives", "another")
         return plan
 
     @staticmethod
@@ -311,7 +309,7 @@ class Plan:
         try:
             plain = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise PlanError("a plan that cannot be read", expected="JSON", got=type(error).__name__) from error
+            raise _unreadable("JSON", type(error).__name__) from error
         return Plan.from_dict(plain)
 
     def digest(self) -> bytes:
@@ -336,5 +334,10 @@ def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     try:
         check_fields(kind, values)
     except ConfigError as error:
-        raise PlanError(f"a plan that cannot be read: {error.what}", expected=error.expected, got=error.got) from error
+        raise _unreadable(error.expected, error.got, f": {error.what}") from error
     return dict(values)
+
+
+def _unreadable(expected: object, got: object, field: str = "") -> PlanError:
+    do = "Use the version of Caucus that wrote it"
+    return PlanError(f"a plan that cannot be read{field}", expected=expected, got=got, do=do)

@@ -42,7 +42,8 @@ class Identity:
 
     def __init__(self, private: bytes) -> None:
         if len(private) != KEY_BYTES:
-            raise ConfigError("identity key", expected=f"{KEY_BYTES} bytes", got=f"{len(private)} bytes")
+            do = f"Restore its file, of {KEY_BYTES} bytes, from a backup"
+            raise ConfigError("the identity key is damaged", got=f"{len(private)} bytes", do=do)
         self._key = Ed25519PrivateKey.from_private_bytes(private)
         self.public = self._key.public_key().public_bytes_raw()
 
@@ -75,13 +76,11 @@ class Roster:
         """
         for party, key in self.keys.items():
             if type(party) is not int or not 0 <= party < 2**20:
-                raise ConfigError("roster", expected="party numbers from 0", got=party)
+                raise _damaged_roster("party numbers from 0", party)
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-                raise ConfigError(
-                    "roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=NumberedParty(party)
-                )
+                raise _damaged_roster(f"keys of {KEY_BYTES} bytes", "another", NumberedParty(party))
         if len(set(self.keys.values())) != len(self.keys):
-            raise ConfigError("roster", expected="a different key for each party", got="a repeated one")
+            raise _damaged_roster("a different key for each party", "a repeated one")
         if type(self.max_records) is not int or not 1 <= self.max_records <= MOST_RECORDS:
             expected = f"a whole number in [1, {MOST_RECORDS}]"
             raise ConfigError("roster's max_records", expected=expected, got=self.max_records)
@@ -115,10 +114,10 @@ class Roster:
             pairs = None
         keys = [pair for pair in pairs if pair[0] != _BOUND] if isinstance(pairs, tuple) else None
         if keys is None or not all(_ENTRY.fullmatch(f"{party} {key}") for party, key in keys):
-            raise ConfigError("roster", expected='JSON such as {"0": "64 hex digits", "1": ...}', got="something else")
+            raise _damaged_roster('JSON such as {"0": "64 hex digits", "1": ...}', "something else")
         content = dict(pairs)
         if len(content) != len(pairs):
-            raise ConfigError("roster", expected="each party once", got="a party twice")
+            raise _damaged_roster("each party once", "a party twice")
         bound = content.pop(_BOUND, MOST_RECORDS)
         return cls({int(party): bytes.fromhex(key) for party, key in content.items()}, bound)
 
@@ -175,3 +174,7 @@ def _holds(public: bytes, statement: bytes, signature: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
+
+
+def _damaged_roster(expected: str, got: object, where: object = None) -> ConfigError:
+    return ConfigError("roster", expected=expected, got=got, where=where, do="Get it again from the coordinator")

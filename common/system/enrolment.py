@@ -34,9 +34,10 @@ of base 16, or three groups of four characters of any kind, which can look like 
 LONGEST_NAME = 100
 _RENAME = (
     "Choose another name. For a hospital that is enrolled, write it in client.yaml, in party.json and, at the "
-    "coordinator, in parties.json; then caucus-coordinator invite writes the roster anew"
+    "coordinator, in parties.json; then caucus-coordinator invite writes the roster again"
 )
 """What to do about a name, of which earlier versions accepted more."""
+_RECEIVE = "Check the path, or get the file again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +55,20 @@ class _Public:
         try:
             values = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise ConfigError(cls.FILE, expected="an existing file", got="none", where=path) from None
+            raise ConfigError(cls.FILE, expected="an existing file", got="none", where=path, do=_RECEIVE) from None
         except OSError as error:
-            raise ConfigError(cls.FILE, expected="a file to read", got=error.strerror, where=path) from None
+            raise ConfigError(cls.FILE, expected="a file", got=error.strerror, where=path, do=_RECEIVE) from None
         except (ValueError, RecursionError):
-            raise ConfigError(cls.FILE, expected="JSON", got="something else", where=path) from None
+            raise ConfigError(cls.FILE, expected="JSON", got="something else", where=path, do=_RECEIVE) from None
         for other in (Invitation, PartyFile, RosterFile):
             known = isinstance(values, dict) and set(_required(other)) <= set(values) <= set(_names(other))
             if known and other is not cls:
-                raise ConfigError(cls.FILE, expected="such a file", got=f"the content of {other.FILE}", where=path)
+                got = f"the content of {other.FILE}"
+                raise ConfigError(cls.FILE, expected="such a file", got=got, where=path, do=_RECEIVE)
         try:
             return cls.from_values(values)
         except ConfigError as error:
+            error.do = error.do or _RECEIVE
             raise error.placed(path) from None
 
     @classmethod

@@ -124,7 +124,8 @@ def new_folder(path: Path) -> None:
         ConfigError: The folder exists and is not empty: nothing is ever overwritten.
     """
     if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-        raise ConfigError("folder", expected="a new or empty one", got="one that is in use, or a link", where=path)
+        do = "Choose another name"
+        raise ConfigError("folder", expected="a new or empty one", got="one in use, or a link", where=path, do=do)
     path.mkdir(parents=True, exist_ok=True)
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -180,7 +181,8 @@ def check_secret(path: Path) -> None:
         ConfigError: The file is missing, or readable by others; the message names the file and its mode.
     """
     if not path.is_file():
-        raise ConfigError("secret file", expected="an existing file", got="none", where=path)
+        do = "Check the path, or restore the file from a backup"
+        raise ConfigError("secret file", expected="an existing file", got="none", where=path, do=do)
     _closed(path, ConfigError, "secret file")
 
 
@@ -197,7 +199,7 @@ def check_records(path: Path) -> None:
         raise DataError(what, expected="an existing file", got="the address of a database (not shown)", do=do)
     if not path.is_file():
         got = "a folder" if path.is_dir() else "none"
-        raise DataError(what, expected="an existing file", got=got, where=path)
+        raise DataError(what, expected="an existing file", got=got, where=path, do="Check the path")
     _closed(path, DataError, what)
 
 
@@ -212,9 +214,8 @@ def check_closed(folder: Path) -> None:
     opened = [path for path in (folder, *sorted(folder.rglob("*"))) if _is_open(path.lstat())]
     if opened:
         shown = ", ".join(map(str, opened[:5])) + (f" and {len(opened) - 5} others" if len(opened) > 5 else "")
-        raise ConfigError(
-            "private folder", expected="all closed to other accounts", got=f"open: {shown}", do=f"chmod -R go= {folder}"
-        )
+        do = f"Run chmod -R go= {folder}"
+        raise ConfigError("other accounts can open private files", got=shown, do=do)
 
 
 def _is_open(status: os.stat_result) -> bool:
@@ -227,7 +228,7 @@ def _is_open(status: os.stat_result) -> bool:
 def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        raise error(what, expected="mode 0600", got=f"{mode:04o}", where=path, do=f"chmod 600 {path}")
+        raise error(what, expected="mode 0600", got=f"{mode:04o}", where=path, do=f"Run chmod 600 {path}")
 
 
 def text_of(path: Path) -> str:

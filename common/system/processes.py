@@ -184,7 +184,7 @@ def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool
         process for name, process in processes.items() if process and locks.holder(folder, name) == process
     ]:
         if time.monotonic() > deadline:
-            raise ConfigError("processes of this folder", expected="an end", got=f"process {running[0]} still runs")
+            raise ConfigError(f"process {running[0]} of this folder still runs", do="Wait, then run the command again")
         time.sleep(0.1)
     if elsewhere := [name for name, process in processes.items() if not process]:
         got, do = f"{elsewhere[0]} in another container", "Stop that container"

@@ -60,7 +60,11 @@ class YamlFile:
             for name, line, value in _keys(node, "", set()):
                 if name in lines:
                     raise ConfigError(
-                        name, expected="one entry", got=f"another in line {lines[name]}", where=f"{path}:{line}"
+                        name,
+                        expected="one entry",
+                        got=f"another in line {lines[name]}",
+                        where=f"{path}:{line}",
+                        do="Remove one of the two",
                     )
                 lines[name] = line
                 if isinstance(value, yaml.ScalarNode) and not value.value and value.style is None:  # not ""
@@ -69,13 +73,11 @@ class YamlFile:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f"{path}:{mark.line + 1}" if mark else path
-            raise ConfigError(path.name, expected="YAML", got=error.problem or error.context, where=where) from None
+            raise _not_yaml(path.name, error.problem or error.context, where) from None
         except yaml.YAMLError as error:  # bytes that are no text
-            got = str(error).partition("\n")[0]
-            raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
+            raise _not_yaml(path.name, str(error).partition("\n")[0], path) from None
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):  # they quote it
-            got = "a value that is not what it looks like, as the date 2001-99-99"
-            raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
+            raise _not_yaml(path.name, "a value that is not what it looks like, as the date 2001-99-99", path) from None
         return cls(path=path, values=values, lines=lines, empty=frozenset(empty), ends=content.endswith(b"\n"))
 
     def where(self, key: str) -> str:
@@ -83,6 +85,10 @@ class YamlFile:
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         return f"{self.path}:{self.lines[key]}" if key else str(self.path)
+
+
+def _not_yaml(name: str, got: object, where: object) -> ConfigError:
+    return ConfigError(name, expected="YAML", got=got, where=where, do="Correct it there")
 
 
 @contextmanager

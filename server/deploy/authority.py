@@ -47,7 +47,7 @@ def make_certificate(folder: Path, host: str, *, now: datetime | None = None, va
     authority = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
     signer = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
     if not isinstance(signer, ec.EllipticCurvePrivateKey) or signer.public_key() != authority.public_key():
-        raise ConfigError("authority's key", expected="the one of ca.crt", got="another", where=folder / "ca.key")
+        raise ConfigError("ca.key does not fit ca.crt", where=folder, do="Restore both from a backup")
     key = ec.generate_private_key(ec.SECP384R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Caucus coordinator")])
     names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1")), _name(host)]
@@ -74,7 +74,7 @@ def check_certificate(folder: Path) -> None:
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
-        raise ConfigError("server's certificate", expected="a PEM file", got="none", where=path) from None
+        raise ConfigError("there is no server.crt", where=path, do="Run caucus-coordinator renew") from None
     first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if not first <= datetime.now(UTC) <= last:
         raise ConfigError(

@@ -80,7 +80,8 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     else:
         yield from _table(findings)
     if missing:
-        raise CaucusError("not ready", expected="every part", got=f"{len(missing)} that a run could not use")
+        got, do = f"{len(missing)} parts that a run could not use", "Mend those that the table marks"
+        raise CaucusError("not ready", got=got, do=do)
 
 
 def _plan(settings: Settings) -> tuple[str, str]:
@@ -172,7 +173,7 @@ class _Parts:
 
     def _source(self) -> Source:
         if self._task is None:
-            raise ConfigError("public texts", expected="a task that can be read", got="none")
+            raise ConfigError("public texts need a task that can be read", do="Mend the task first")
         return self._task
 
 

@@ -103,13 +103,8 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     texts = [*read_candidates(run), *(public := read_candidates(run, TRANSFER))]
     labels = labels_of(texts)
     if released is None or len(sizes(labels)) < 2:
-        raise ConfigError(
-            "run folder",
-            expected=f"one of a finished run with a {TrainedClassifier.FILE}, and texts of two labels",
-            got="another",
-            where=run,
-            do="Name a finished run of method=census",
-        )
+        what = f"this run has no {TrainedClassifier.FILE}, or not texts of two labels"
+        raise ConfigError(what, where=run, do="Name a finished run of method=census")
     student = linear_classifier(encoder.encode([text.text for text in texts]), texts)
     learned = "their probabilities" if isinstance(labels, SoftLabels) else "their labels"
     source = f"the run's texts and {learned}" + (f", and {len(public):,} public texts with theirs" if public else "")

@@ -133,16 +133,13 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
     for number, other in enumerate(parties):
         for what in ("name", "identity", "node_key"):
             if getattr(other.party, what) == getattr(party, what):
-                raise ConfigError(
-                    f"hospital's {what.replace('_', ' ')}",
-                    expected="one that no other hospital has",
-                    got=f"that of party {number}, {quote_name(other.party.name)}",
-                    do="caucus-coordinator remove it first, if it is the same hospital with new keys",
-                )
+                same = f"party {number}, {quote_name(other.party.name)}, has the same {what.replace('_', ' ')}"
+                do = "Run caucus-coordinator remove first, if it is the same hospital with new keys"
+                raise ConfigError(same, do=do)
     RosterFile(parties=(*(entry.party for entry in parties), party))  # refuses similar names, before anything is stored
     yield "fingerprint, to be compared by telephone:"
     yield from party.shown(len(parties))
-    do = "Compare the fingerprint by telephone; then --yes enrols the hospital"
+    do = "Compare the fingerprint by telephone, then add --yes to enrol the hospital"
     if not (chosen.yes or is_agreed("is this the fingerprint that the hospital has?", what="new hospital", do=do)):
         raise CaucusError(f"{quote_name(party.name)} is not enrolled", do="Ask the hospital for its party.json again")
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
@@ -159,13 +156,13 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     removed = next((entry for entry in parties if entry.party.name == chosen.name), None)
     if removed is None:
         names = ", ".join(quote_name(entry.party.name) for entry in parties) or "nobody"
-        raise ConfigError("hospital", expected=f"one of {names}", got=quote_name(chosen.name))
+        raise ConfigError("no such hospital is enrolled", got=quote_name(chosen.name), do=f"Name one of {names}")
     name = quote_name(removed.party.name)
     settings.check_served()
     question = f"remove {name}? its key is no longer accepted, and a run under way loses it"
-    do = "--yes removes it without asking"
+    do = "Add --yes to remove it without being asked"
     if not (chosen.yes or is_agreed(question, what=f"removal of {name}", do=do)):
-        raise CaucusError(f"{name} is not removed")
+        raise CaucusError(f"{name} is not removed", do="Nothing was changed")
     flwr(settings.folder, "supernode", "unregister", removed.node)
     store_parties(settings, [entry for entry in parties if entry is not removed])
     yield f"{name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"

@@ -78,11 +78,8 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _target(chosen: argparse.Namespace) -> float:
     if (chosen.records is None) == (chosen.epsilon is None):
-        raise ConfigError(
-            "--signal",
-            expected="exactly one of --records and --epsilon, to find the other",
-            got="neither" if chosen.records is None else "both",
-        )
+        got = "neither" if chosen.records is None else "both"
+        raise ConfigError("--signal needs --records or --epsilon", got=got, do="Give exactly one of them")
     try:
         target = float(chosen.signal)
     except ValueError:

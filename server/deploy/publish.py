@@ -135,13 +135,9 @@ def _guaranteed(run: Path, *, without: bool) -> Privacy:
     """Return the run's `privacy.json`; raise an error if the run has no guarantee, unless `without` is true."""
     privacy = _read(run, Privacy.FILE, Privacy.parse)
     if lacks_guarantee(privacy) and not without:
-        raise ConfigError(
-            "run folder",
-            expected="one of a run with a guarantee",
-            got="one whose texts can show private records (epsilon is infinite)",
-            where=run,
-            do="Publish such texts only if no record needs protection, and say so: --without-guarantee",
-        )
+        what = "the texts of this run can show private records (epsilon is infinite)"
+        do = "Publish such texts only if no record needs protection, and say so: --without-guarantee"
+        raise ConfigError(what, where=run, do=do)
     return privacy
 
 

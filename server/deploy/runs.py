@@ -119,15 +119,12 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     """
     parties = enrolled_parties(settings)
     if not parties:
-        raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
+        raise ConfigError("hospitals", expected="at least one", got="none", do="Run caucus-coordinator enrol")
     typed = compose_settings([f"federation.parties={len(parties)}", *overrides], "server")
     if typed.federation.parties != len(parties):
-        raise ConfigError(
-            "federation.parties",
-            expected=f"{len(parties)}, one for each enrolled hospital",
-            got=str(typed.federation.parties),
-            do="Leave it out, or enrol or remove a hospital; federation.max_dropouts lets a run go on without some",
-        )
+        expected, got = f"{len(parties)}, one for each enrolled hospital", str(typed.federation.parties)
+        do = "Leave it out, enrol or remove a hospital, or set federation.max_dropouts to go on without some"
+        raise ConfigError("federation.parties", expected=expected, got=got, do=do)
     if records := setting(typed, "task.train"):
         raise ConfigError("task.train", expected="none: hospitals have the records", got=records, do="Leave it out")
     known: dict[str, Any] = {
@@ -163,13 +160,9 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     folder = _folder(settings, name)
     if folder.exists():
         status = progress(folder).status
-        goes_on = f"{command(settings, 'resume', name)} goes on with it; or choose"
-        raise CheckpointError(
-            "name of the run",
-            expected="a new one",
-            got=f"that of a run which is {status}",
-            do=f"{'Choose' if status is RunStatus.COMPLETE else goes_on} another name",
-        )
+        goes_on = f"Run {command(settings, 'resume', name)} to go on with it, or choose"
+        do = f"{'Choose' if status is RunStatus.COMPLETE else goes_on} another name"
+        raise CheckpointError("name of the run", expected="a new one", got=f"that of a run which is {status}", do=do)
     typed = with_hospitals(settings, overrides, name)
     check_files(typed)
     yield from _offline_hospitals(settings, typed, wait=wait)
@@ -289,7 +282,7 @@ def _check_unfinished(folder: Path) -> None:
     if progress(folder).status is RunStatus.COMPLETE:
         raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
     if is_steered(folder):
-        do = "Ctrl-C stops that process, and caucus-coordinator steer with --resume goes on"
+        do = "Stop that process by Ctrl-C, and go on by caucus-coordinator steer with --resume"
         got = "one that caucus-coordinator steer makes, in a process of its own"
         raise CheckpointError("run", expected="one that was started with hospitals", got=got, where=folder, do=do)
 
@@ -311,12 +304,11 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     online, needed = len(hospitals) - len(offline), run.federation.parties - run.federation.max_dropouts
     waits = f"waits for them up to federation.timeout={run.federation.timeout:g} seconds"
     if online < needed and not wait:
-        raise CaucusError(
-            "hospitals online",
-            expected=f"at least {needed}",
-            got=Phrase(online, "; ", series(offline, "and")),
-            do=f"Ask them to start, or add --wait: the run then {waits}",
+        got, do = (
+            Phrase(online, "; ", series(offline, "and")),
+            f"Ask them to start, or add --wait: the run then {waits}",
         )
+        raise CaucusError("hospitals online", expected=f"at least {needed}", got=got, do=do)
     yield f"{series(offline, 'and')}; the run {waits}" + (" and goes on without them" if online >= needed else "")
 
 

@@ -77,15 +77,12 @@ def _send(chosen: argparse.Namespace) -> Iterator[str]:
     done = delivery_state(settings, run, problems)
     for problem in (done.problem, *problems):
         if problem:
-            raise CaucusError(problem, where=folder / "run.log")
+            raise CaucusError(problem, where=folder / "run.log", do="Read it, then run the command again")
     yield from (f"{name} has the texts since {when}" for name, when in sorted(done.received.items()))
     if done.missing:
-        raise CaucusError(
-            "texts of a run",
-            expected=f"at all {len(done.received) + len(done.missing)} hospitals that answered it",
-            got="; ".join(f"{name} {problem}" for name, problem in sorted(done.missing.items())),
-            do=f"{command(settings, 'send', run.name)} sends them again",
-        )
+        what = f"{len(done.missing)} of {len(done.received) + len(done.missing)} hospitals have not received the texts"
+        got = "; ".join(f"{name} {problem}" for name, problem in sorted(done.missing.items()))
+        raise CaucusError(what, got=got, do=f"Run {command(settings, 'send', run.name)} to send them again")
 
 
 def begin(settings: CoordinatorSettings, run: Path) -> None:
@@ -99,8 +96,8 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
         if problem := unsendable(run):
             raise problem
         if _state(settings, folder).status in GOES_ON:
-            got = "a process that sends"
-            raise CaucusError("texts of a run", expected="sent once at a time", got=got, where=folder)
+            do = "Wait until it is done"
+            raise CaucusError("another process is sending the texts of this run", where=folder, do=do)
         folder.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
             (folder / SentDocument.FILE).replace(folder / SentDocument.BEFORE)
@@ -135,10 +132,11 @@ def unsendable(run: Path) -> CaucusError | None:
     if is_steered(run) or privacy.earlier or not privacy.spent.queries_asked:
         return ConfigError("run", expected="one that hospitals answered", got="one that asked none", where=run)
     if not (run / TEXTS).exists():
-        return CheckpointError(TEXTS, expected="a file", got="none", where=run)
+        return CheckpointError(f"the run has no {TEXTS}", where=run, do="Resume the run until it has ended")
     size = (run / TEXTS).stat().st_size
     if size > LARGEST_RELEASE:
-        return ConfigError(TEXTS, expected=f"at most {LARGEST_RELEASE:,} bytes", got=f"{size:,}", where=run)
+        expected, do = f"at most {LARGEST_RELEASE:,} bytes", "Pass the file on by another way"
+        return ConfigError(TEXTS, expected=expected, got=f"{size:,}", where=run, do=do)
     return None
 
 

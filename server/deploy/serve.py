@@ -118,7 +118,8 @@ def _free(host: str, port: int) -> None:
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
     if not (chosen.folder / "coordinator.yaml").is_file():  # it need not be valid: what runs must end
-        raise ConfigError("coordinator's folder", expected="coordinator.yaml", got="none", where=chosen.folder)
+        do = "Give the folder of caucus-coordinator init"
+        raise ConfigError("coordinator's folder", expected="coordinator.yaml", got="none", where=chosen.folder, do=do)
     if processes.status(chosen.folder.resolve(), LOCKS[0]):
         for state in map(progress, run_folders(chosen.folder / "runs")):
             if state.status in GOES_ON:

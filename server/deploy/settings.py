@@ -57,7 +57,7 @@ class CoordinatorSettings:
         """
         path = folder / "coordinator.yaml"
         if not path.is_file():
-            do = "caucus-coordinator init"
+            do = "Run caucus-coordinator init"
             raise ConfigError("coordinator's folder", expected=path.name, got="none", where=folder, do=do)
         file = YamlFile.load(path)
         types = get_type_hints(cls)
@@ -76,7 +76,7 @@ class CoordinatorSettings:
     def check_served(self) -> None:
         """Raise a CaucusError if `caucus-coordinator serve` does not run, without which Flower answers nothing."""
         if not self.is_served:
-            raise CaucusError("the coordinator does not run", do=f"caucus-coordinator serve {self.folder}")
+            raise CaucusError("the coordinator does not run", do=f"Run caucus-coordinator serve {self.folder}")
 
     @property
     def host(self) -> str:

@@ -125,10 +125,10 @@ class Nobody:
 def _interrupted(chosen: argparse.Namespace) -> Settings:
     folder: Path = chosen.run
     if chosen.overrides or chosen.out:
-        raise CheckpointError("--resume", expected="a folder alone", got="more settings", where=folder)
+        raise CheckpointError("--resume takes no further settings", where=folder, do="Give the folder only")
     settings = load_settings(folder) if (folder / "config.yaml").is_file() else None
     if settings is None or not setting(settings, "method.census"):
-        raise CheckpointError("--resume", expected="the folder of a run that steer began", got="none", where=folder)
+        raise CheckpointError("steer did not begin a run here", where=folder, do="Give the folder of one that it began")
     return settings
 
 

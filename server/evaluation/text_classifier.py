@@ -123,7 +123,8 @@ def classifier_file(path: Path) -> TrainedClassifier:
     problems: list[str] = []
     classifier = read_document(path, TrainedClassifier.parse, problems)
     if classifier is None:
-        raise ConfigError("classifier", expected=f"a {TrainedClassifier.FILE}", got=problems[0], where=path.parent)
+        do = "Restore it from a backup, or give another folder"
+        raise ConfigError("the classifier cannot be read", got=problems[0], where=path.parent, do=do)
     return classifier
 
 
@@ -139,5 +140,5 @@ def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
     except ValueError:
         weights = np.full((1, 1), np.nan, dtype=np.float32)
     if intercepts.shape != (len(weights),) or not np.isfinite(weights).all() or not np.isfinite(intercepts).all():
-        raise ConfigError("classifier", expected="numbers that fit together", got="others")
+        raise ConfigError("the classifier's numbers do not fit together", do="Restore its file from a backup")
     return LinearClassifier(labels=classifier.labels, weights=weights, intercepts=intercepts)

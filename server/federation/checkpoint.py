@@ -45,7 +45,7 @@ class Checkpoint:
         try:
             state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (ValueError, UnicodeDecodeError) as error:
-            raise CheckpointError("state.json", expected="JSON as this program writes it", where=path) from error
+            raise CheckpointError("state.json is damaged", where=path, do="Restore it, or begin a new run") from error
         return state
 
     def save(self, state: dict[str, Any]) -> None:

@@ -89,9 +89,12 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
         answer: dict[str, Any] = json.loads(output[output.index("{") :])
     except ValueError:
         got = " ".join(output.split())
-        raise CaucusError("Flower", got=got, where=arguments[0], do="Is caucus-coordinator serve running?") from None
+        raise CaucusError(
+            "Flower", got=got, where=arguments[0], do="Check that caucus-coordinator serve runs"
+        ) from None
     if not answer.get("success"):
-        raise CaucusError("Flower", got=" ".join(str(answer.get("error-message", "")).split()), where=arguments[0])
+        got = " ".join(str(answer.get("error-message", "")).split())
+        raise CaucusError("Flower refuses the command", got=got, where=arguments[0], do="Read the coordinator's logs")
     return answer
 
 
@@ -101,8 +104,11 @@ def _run(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
             command, env=dict(variables), cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        raise CaucusError("Flower's command", expected=f"an end within {TIMEOUT:g} s", where=command[1]) from None
+        what, do = f"Flower's command takes more than {TIMEOUT:g} s", "Run the command again"
+        raise CaucusError(what, where=command[1], do=do) from None
     if ended.returncode and "{" not in ended.stdout:
         output = " ".join((ended.stdout + ended.stderr).split())[-300:]
-        raise CaucusError("Flower's command", got=output, where=command[1], do="Is caucus-coordinator serve running?")
+        raise CaucusError(
+            "Flower's command", got=output, where=command[1], do="Check that caucus-coordinator serve runs"
+        )
     return ended.stdout

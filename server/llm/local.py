@@ -252,7 +252,7 @@ class Local:
         if prompt_text is None:
             raise ProviderError(
                 f"the chat template of {self.name} fails",
-                expected="one that takes a user's message",
+                do="Choose a model whose template takes a user's message",
                 where=self._checkpoint.folder,
             )
         return self._checkpoint.ids(prompt_text, add_special_tokens=False)

@@ -126,7 +126,8 @@ class Dpga(DpgaSettings):
             ask(SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=most), self.similarity_share)
         remaining_share = 1 - sum(query.share for query in queries)
         if remaining_share <= 1e-9:
-            raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{remaining_share:g}")
+            what, do = "the other queries leave no epsilon for the votes", "Lower the settings method.*_share"
+            raise ConfigError(what, got=f"{remaining_share:g}", do=do)
         votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         return (
             *queries,

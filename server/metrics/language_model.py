@@ -54,7 +54,7 @@ class LanguageModel:
         self._end = next((sign for sign in ends if sign is not None), None)
         self._start = next((sign for sign in starts if sign is not None), None)
         if self._end is None:
-            raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")
+            raise ConfigError("the tokenizer has no sign for the end of a text", do="Choose another model")
 
     @classmethod
     def train(

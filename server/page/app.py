@@ -104,7 +104,7 @@ def _run(request: Request, settings: CoordinatorSettings) -> Response:
 def _report(request: Request, settings: CoordinatorSettings) -> Response:
     report = started_run_folder(settings, request.query_params.get("name", "")) / "report.html"
     if report.is_symlink() or not report.is_file():
-        do = "A run writes it at its end; caucus-coordinator report writes it again"
+        do = "Wait for the end of the run, or run caucus-coordinator report"
         raise CheckpointError("report", expected="a file", got="none", where=report, do=do)
     return FileResponse(report, media_type="text/html", headers=SANDBOXED)
 

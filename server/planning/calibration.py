@@ -135,8 +135,7 @@ def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
 def _paper_scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
     """Return the sigma of the classical Gaussian mechanism, as WASP and Aug-PE use it."""
     if not isinstance(query.spec, VotesSpec) or query.mechanism != "gaussian" or query.rate < 1:
-        raise PlanError(
-            "calibration", expected="tight, for all but Gaussian votes of all records", got=f"paper, for {query.name}"
-        )
+        what, do = f"the papers' formula does not cover {query.name}", "Set privacy.calibration to tight"
+        raise PlanError(what, do=do)
     bound = query.spec.paper_l1 * query.spec.grid
     return accountant.paper_sigma(bound, query.times * plan.max_attempts, epsilon, plan.delta)

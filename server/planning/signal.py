@@ -130,7 +130,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
     """
     estimated = [signal for signal in estimates if signal.expected]
     if not estimated:
-        raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
+        raise PlanError("no query of this plan has a signal that can be estimated", do="Plan without --signal")
     return min(estimated, key=lambda signal: signal.ratio)
 
 

@@ -173,12 +173,8 @@ def _rounds(settings: Settings, task: Task) -> int:
     if not repeated:
         return ROUNDS[0]
     if (records := expected_records(settings)) is None:
-        raise ConfigError(
-            "method.rounds",
-            expected="a number, or auto with an expected number of records",
-            got="auto alone",
-            do="Add federation.expected_records=NUMBER",
-        )
+        what = "method.rounds=auto needs an expected number of records"
+        raise ConfigError(what, do="Add federation.expected_records=NUMBER")
 
     def ratio(number: int) -> float:
         try:

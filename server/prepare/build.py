@@ -77,12 +77,9 @@ def _built(part: Part, *, partial: bool) -> Any:
         if isinstance(cause, CaucusError):
             raise cause from error
         if isinstance(cause, ImportError):
-            raise ConfigError(
-                part.place,
-                expected="a class or function that can be imported",
-                got=" ".join(str(cause).split()),
-                do="PYTHONPATH=FOLDER adds the folder of your own module",
-            ) from error
+            expected, got = "a class or function that can be imported", " ".join(str(cause).split())
+            do = "Set PYTHONPATH=FOLDER to add the folder of your own module"
+            raise ConfigError(part.place, expected=expected, got=got, do=do) from error
         raise
 
 
@@ -118,12 +115,8 @@ def method_of(settings: Settings) -> Method[Any]:
     """
     method = settings.method
     if not (TARGET in method.settings if isinstance(method, Part) else method.made_by):
-        raise ConfigError(
-            f"method {method.name}",
-            expected="a method that asks parties",
-            got="one for a simulation alone: it trains on the private records themselves, without any privacy",
-            do="Run it with caucus-simulate",
-        )
+        what = f"method {method.name} trains on the private records themselves, without any privacy"
+        raise ConfigError(what, do="Run it in a simulation only, with caucus-simulate")
     built: Method[Any] = build(method)
     return built
 

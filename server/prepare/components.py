@@ -140,26 +140,17 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
     """Raise a ConfigError if the plan has more directions than the encoder has dimensions."""
     for query in plan.queries:
         if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
-            raise ConfigError(
-                "method.directions",
-                expected=f"at most {encoder.dimensions}, the encoder's dimensions",
-                got=query.spec.directions,
-            )
+            expected = f"at most {encoder.dimensions}, the encoder's dimensions"
+            raise ConfigError("method.directions", expected=expected, got=query.spec.directions)
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
     """Raise a ConfigError if an earlier run's numbers belong to another encoder, or this run would ask as well."""
     if encoder.digest != earlier.encoder:
-        raise ConfigError(
-            "embedding",
-            expected=f"the encoder of run {earlier.run}, {earlier.encoder[:12]}",
-            got=encoder.digest[:12],
-            do="Choose the encoder of that run: its numbers mean nothing in another one's space",
-        )
+        expected = f"the encoder of run {earlier.run}, {earlier.encoder[:12]}"
+        do = "Choose the encoder of that run: its numbers mean nothing in another one's space"
+        raise ConfigError("embedding", expected=expected, got=encoder.digest[:12], do=do)
     if plan.queries:
-        raise ConfigError(
-            "evaluation.federated",
-            expected="0: this run makes texts of what an earlier run asked, and asks no party",
-            got=", ".join(query.name for query in plan.queries),
-            do="Set evaluation.federated=0, and evaluate on public texts",
-        )
+        do = "Set it to 0, and evaluate on public texts: this run asks no party, but uses an earlier run's answers"
+        got = ", ".join(query.name for query in plan.queries)
+        raise ConfigError("evaluation.federated", expected=0, got=got, do=do)

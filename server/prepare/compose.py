@@ -151,7 +151,7 @@ def check_simulation(settings: Settings) -> SimulationSettings:
         ConfigError: The settings are those of a coordinator.
     """
     if not isinstance(settings, SimulationSettings):
-        raise ConfigError("settings", expected="those of a simulation", got="those of a coordinator")
+        raise ConfigError("these are the settings of a coordinator", do="Give those of a simulation")
     return settings
 
 
@@ -189,13 +189,14 @@ def reload_settings(folder: Path, overrides: Sequence[str]) -> Settings:
         CheckpointError: The file does not exist, or an override names a setting that is not a cap.
     """
     if not (folder / FILE).is_file():
-        raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
+        do = "Give the folder of a run"
+        raise CheckpointError("there is no config.yaml to resume from", where=folder, do=do)
     settings = load_settings(folder)
     for override in overrides:
         name, sign, value = override.partition("=")
         if name not in RAISED_LATER or not sign:
-            caps = f"no overrides but {series(RAISED_LATER, 'and')}"
-            raise CheckpointError("--resume", expected=caps, got=override)
+            do = f"Change nothing but {series(RAISED_LATER, 'and')}"
+            raise CheckpointError("a resumed run keeps its settings", got=override, do=do)
         settings = with_values(settings, {name: None if value == "null" else number(name, value)})
     return settings
 

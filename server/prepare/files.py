@@ -74,6 +74,5 @@ def check_file(name: str, path: str) -> None:
     """Raise the ConfigError of `check_files` if this setting's file cannot be read."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
         got = "a folder" if Path(path).is_dir() else "none"
-        raise ConfigError(
-            name, expected="a file that can be read", got=got, where=path, do=advice_on_folder(Path(path))
-        )
+        do = advice_on_folder(Path(path))
+        raise ConfigError(name, expected="a file that can be read", got=got, where=path, do=do)

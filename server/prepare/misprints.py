@@ -62,7 +62,7 @@ def explain_hydra_error(
     if isinstance(cause, ConfigKeyError | ConfigAttributeError) and name:
         return _unknown(str(name), known)
     first, *_ = str(error).strip().splitlines() or [type(error).__name__]  # what follows repeats the fields
-    return ConfigError(str(name or "settings"), expected="settings that can be composed", got=first)
+    return ConfigError(str(name or "settings"), got=first, do="Correct it, or leave it out")
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
@@ -71,11 +71,11 @@ def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterat
     if override.is_sweep_override():
         value = str(override.input_line).partition("=")[2]
         if not sweep and is_group(name):
-            do = "caucus-simulate --multirun runs each of several; all other commands take one"
+            do = "Choose one, or run each of several with caucus-simulate --multirun"
             yield ConfigError(name, expected="one choice", got=value, do=do)
         elif not sweep:
             quotes = f"Quote a text that has a comma: {name}='\"{value}\"'"
-            do = f"{quotes}; caucus-simulate --multirun runs each of several values"
+            do = f"{quotes}, or run each of several values with caucus-simulate --multirun"
             yield ConfigError(name, expected="one value, or a list such as [a,b]", got=value, do=do)
     elif is_group(name) and override.value() is None and (name in NEEDED or not override.is_delete()):
         yield no_choice(name)

@@ -97,11 +97,11 @@ def read_section(schema: type[S], values: object, section: str = "") -> S:
     values = _as_mapping(section, values)
     values = {name: value for name, value in values.items() if value is not None or full(section, name) not in REMOVED}
     if (target := values.get(TARGET)) and not str(target).startswith("server."):
-        expected = "none: its class cannot be replaced, only its settings"
-        raise ConfigError(full(section, TARGET), expected=expected, got=format_value(target))
+        do = "Remove it: its class cannot be replaced, only its settings"
+        raise ConfigError(full(section, TARGET), expected="none", got=format_value(target), do=do)
     for name in (name for name in values if name not in hints and name != TARGET):
         expected = f"one of {', '.join(sorted(hints))}"
-        do = REMOVED.get(full(section, name)) or suggest_name(name, list(hints))
+        do = REMOVED.get(full(section, name)) or suggest_name(name, list(hints)) or "Remove it"
         raise ConfigError(full(section, name), expected=expected, got="an unknown setting", do=do)
     given = {
         name: convert_value(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET

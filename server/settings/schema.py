@@ -342,6 +342,5 @@ class SimulationSettings(Settings):
     def __post_init__(self) -> None:
         Settings.__post_init__(self)  # super() does not work in a dataclass with slots
         if self.refuse_disclosures and "disclosures" not in self.evaluation.metrics:
-            raise ConfigError(
-                "evaluation.metrics", expected="disclosures among them, for refuse_disclosures=true", got="none"
-            )
+            do = "Add disclosures to evaluation.metrics"
+            raise ConfigError("refuse_disclosures=true needs the metrics of disclosures", do=do)

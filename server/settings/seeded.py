@@ -85,12 +85,9 @@ class DpKpsSettings(PromptingSettings):
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
         if self.length > self.kept_terms:
-            raise ConfigError(
-                "method.length",
-                expected=f"at most {self.kept_terms}, the private vocabulary (kept_terms)",
-                got=self.length,
-                do="Keep more terms, or draw shorter sequences",
-            )
+            expected = f"at most {self.kept_terms}, the private vocabulary (kept_terms)"
+            do = "Keep more terms, or draw shorter sequences"
+            raise ConfigError("method.length", expected=expected, got=self.length, do=do)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +167,8 @@ class RpsgSettings(PromptingSettings):
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
         if self.smoothing and self.candidates != "histogram":
-            raise ConfigError(
-                "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates
-            )
+            do = "Set method.candidates=histogram, or leave smoothing out"
+            raise ConfigError("method.smoothing needs votes", got=f"candidates={self.candidates}", do=do)
         if self.nearest is not None:
             validate.integers_in(0, self.pool - 1, nearest=self.nearest)
         if self.rounds != 2:

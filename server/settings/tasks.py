@@ -48,7 +48,7 @@ class DemoSettings(TaskSettings):
     def __post_init__(self) -> None:
         check_bounds(self)
         if self.labels not in (None, NO_LABELS):
-            do = "Labels of your own are those of task=csv"
+            do = "Choose task=csv for labels of your own"
             raise ConfigError("task.labels", expected=f"null or {NO_LABELS} with a demo's task", got="others", do=do)
 
 
@@ -108,7 +108,7 @@ class DemoLettersSettings(DemoSettings):
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
         if self.labels is not None:
-            raise ConfigError("task.labels", expected="none beside the letters' headings", got=self.labels)
+            raise ConfigError("task.labels", got=self.labels, do="Leave it out: the letters' headings are the labels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class LabelledFilesSettings(TaskSettings):
         if self.sections:
             self._check_sections()
         elif self.sections_per_text is not None:
-            raise ConfigError("task.sections_per_text", expected="none without task.sections", got="a number")
+            raise ConfigError("task.sections_per_text is set without task.sections", do="Set both, or neither")
 
     def _check_sections(self) -> None:
         headings = check_headings("task.sections", list(self.sections))

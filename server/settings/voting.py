@@ -90,12 +90,8 @@ class WaspSettings(PromptingSettings):
     def __post_init__(self) -> None:
         check_bounds(self)
         if self.rounds < 2:
-            raise ConfigError(
-                "method.rounds",
-                expected="at least 2: the private votes of a round guide the next",
-                got=self.rounds,
-                do="Use 2 or more",
-            )
+            do = "Set it to 2 or more: the private votes of a round guide the next"
+            raise ConfigError("method.rounds", expected="at least 2", got=self.rounds, do=do)
         if self.samples < self.rounds:
             raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
 

@@ -57,7 +57,7 @@ def _labels(given: object) -> dict[str, str]:
             "task.labels",
             expected="at least two labels",
             got=len(names),
-            do=f"task.labels={NO_LABELS} makes all texts one population",
+            do=f"Set task.labels={NO_LABELS} to make all texts one population",
         )
     if UNLABELLED in names:
         raise ConfigError("task.labels", expected=f"other names than {UNLABELLED!r}, which means no labels", got="it")

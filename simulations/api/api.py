@@ -138,7 +138,7 @@ def resume(
                 settings = with_values(settings, {f"task.{name}": str(tables[name])})
             elif _IN_MEMORY in str(setting(settings, f"task.{name}")):
                 got = "none: it was in memory, and is not kept"
-                do = f"resume(folder, {name}=...)"
+                do = f"Call resume(folder, {name}=...)"
                 raise CheckpointError(name, expected="the table that the run was started with", got=got, do=do)
         return _run(settings, Path(folder))
 
@@ -194,7 +194,7 @@ def _files(
     """Return the paths of the given tables, keyed by name; write tables in memory to `folder` unless in `unread`."""
     columns = _COLUMNS if labelled else {"train": ALONE, "test": ALONE, "public_text": PUBLIC}
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
-        raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
+        raise ConfigError("public_text is the same table as train", do="Give texts that are public")
     return {
         name: folder / name if name in unread and not is_path(table) else as_file(name, table, columns[name], folder)
         for name, table in tables.items()
@@ -256,9 +256,9 @@ def _check_overrides(overrides: Sequence[str], labels: object) -> None:
         raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
     names = set(map(name_of, overrides))
     if labels is not None and any(name == "task.labels" or name.startswith("task.labels.") for name in names):
-        raise ConfigError("labels", expected="them once", got="labels=... and an override of task.labels")
+        raise ConfigError("labels=... and an override of task.labels are given", do="Leave one of them out")
     if of_hydra := [name for name in sorted(names) if name.startswith("hydra")]:
-        do = "The run folder is folder=..., your own configurations are config_dir=..."
+        do = "Give the run folder as folder=... and your own configurations as config_dir=..."
         raise ConfigError("overrides", expected="settings of a run", got=of_hydra[0], do=do)
 
 
@@ -324,7 +324,7 @@ def _logging_to(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise ConfigError("folder", expected="a folder that can be made", got="a file", where=folder) from error
+        raise ConfigError("the folder is, or is inside, a file", where=folder, do="Give another folder") from error
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")
     file.setFormatter(logging.Formatter(LOG_FORMAT))

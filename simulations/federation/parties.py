@@ -52,7 +52,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
         private = read_records(train, show_names=True)
     labels = sorted({label for record in private for label in record.labels})
     if len(labels) < 2:
-        do = f"task.labels={NO_LABELS} makes all texts one population"
+        do = f"Set task.labels={NO_LABELS} to make all texts one population"
         raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train, do=do)
     log.warning("%d labels taken from the private training file: simulation only", len(labels))
     of_sets = {label for record in private if record.more is not None for label in record.labels}

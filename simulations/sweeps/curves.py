@@ -39,7 +39,8 @@ def curves(sweep: Path, of: str) -> pd.Series:
     """
     rounds = rounds_of(sweep, runs_of(sweep)).dropna(subset=of)
     if rounds.empty:
-        raise CheckpointError("sweep folder", expected=f"runs with {of} in their rounds.jsonl", where=sweep)
+        do = "Choose another figure or folder"
+        raise CheckpointError(f"no run of the sweep has {of} in its rounds.jsonl", where=sweep, do=do)
     return rounds.groupby(["row", "round"], sort=False)[of].agg(tuple)
 
 

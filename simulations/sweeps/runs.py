@@ -62,7 +62,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
     """
     configs = {path.parent: values(path) for path in sweep.glob("*/config.yaml")}
     if not configs:
-        raise CheckpointError("sweep folder", expected="folders of runs, each with a config.yaml", where=sweep)
+        raise CheckpointError("no folder here has a config.yaml", where=sweep, do="Give the folder of a sweep")
     folders = sorted(configs, key=lambda path: (len(path.name), path.name))  # 10 comes after 9
     names = _names([configs[path].get("row") for path in folders])
     facts = [

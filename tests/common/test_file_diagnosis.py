@@ -78,5 +78,5 @@ def test_a_public_text_may_be_a_txt(error_about):
 
 
 def test_the_setting_that_named_the_file_is_said_first(tmp_path):
-    with pytest.raises(DataError, match=rf"^task\.test: .*; at {tmp_path}$"), named_by("task.test"):
+    with pytest.raises(DataError, match=rf"^task\.test: .*; at {tmp_path}\. Give a file"), named_by("task.test"):
         read_records(tmp_path)

@@ -59,7 +59,7 @@ def test_wrong_values_are_refused_by_name_and_right_ones_pass(check, right, wron
 
 
 def test_an_error_names_the_wrong_value_alone_and_shows_it():
-    with pytest.raises(ConfigError, match=r"^privacy\.sigma;.*got -1$"):
+    with pytest.raises(ConfigError, match=r"^privacy\.sigma;.*got -1\. Set privacy\.sigma to such a value$"):
         positive(section="privacy", fine=1, sigma=-1)
     with pytest.raises(ConfigError, match=r"sigma;.*got null"):
         positive(sigma=None)

@@ -34,7 +34,7 @@ A, B = ("zq one", "a"), ("zq two", "b")
 def test_a_wrong_row_is_named_by_setting_file_and_line(setting, tmp_path):
     message = refused(DataError, tmp_path, *labelled(tmp_path / "data", **{setting: [A, ("zq three", "c")]}))
     assert message.startswith(f"task.{setting}: unknown label;")
-    assert message.endswith(f"{setting}.csv:3")
+    assert message.endswith(f"{setting}.csv:3. Correct it there")
 
 
 def test_one_label_alone_is_said_of_the_file(tmp_path):
@@ -49,7 +49,7 @@ def test_a_file_that_is_not_there_is_named(setting, tmp_path):
     task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
     message = refused(DataError, tmp_path, *task)
     assert message.startswith(f"task.{setting}: ")
-    assert message.endswith("/no/such/file.csv")
+    assert message.endswith("/no/such/file.csv. Check its path and its permissions")
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["client.limits.max_top=0"], "client.limits.max_top"),
         (["--epsilon=4"], "privacy.epsilon=4"),
         slow(["method=wasp", "--multirum"], "mean --multirun?"),
-        (["--resume"], "--resume;"),
-        slow(["--resume", "/no/such/folder"], "--resume;"),
+        (["--resume"], "no run is named to resume;"),
+        slow(["--resume", "/no/such/folder"], "there is no config.yaml to resume from;"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -79,7 +79,7 @@ def federation(engine):
         engine.step(enrol)
     for _, fetch, roster, up, _ in commands:
         engine.step(fetch)
-        assert "--yes takes the roster" in engine.step(roster, code=2)
+        assert "add --yes to take the roster" in engine.step(roster, code=2)
         engine.step(roster, "--yes")
         engine.step(up)
     for name in RUNNING:

@@ -134,7 +134,7 @@ WRONG_QUESTIONS = [
     ("--records 2.5 task.public_notes=60", "federation.expected_records"),
     ("--signal 3 --epsilon x task.public_notes=60", "privacy.epsilon"),
     ("--signal 3 --epsilon 0 task.public_notes=60", "privacy.epsilon"),
-    ("--signal 3 --records 9 method=fusegen task.public_notes=60", "signal"),
+    ("--signal 3 --records 9 method=fusegen task.public_notes=60", "no query of this plan has a signal"),
     ("--signal 3 --records 9 task.public_notes=60", "signal"),
 ]
 WRONG_SETTINGS = [

@@ -282,4 +282,4 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     try:
         asyncio.run(noted())
     except asyncio.CancelledError:
-        raise ProviderError("requests to a language model", expected="replies", got="an interrupt") from None
+        raise ProviderError("requests to a language model were interrupted", do="Resume the run") from None

@@ -66,7 +66,9 @@ def application(model: ChatModel) -> Starlette:
             reply.cancel()
             return Response(status_code=_LEFT)
         if failure := reply.exception():
-            raise RequestError(HTTPStatus.INTERNAL_SERVER_ERROR, f"the engine fails: {type(failure).__name__}")
+            raise RequestError(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"the engine fails: {type(failure).__name__}. Restart the server"
+            )
         return JSONResponse(_completion(model, job, reply.result()))
 
     routes = [
@@ -87,7 +89,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RequestError(HTTPStatus.BAD_REQUEST, "the body is not JSON", param="body") from error
+        raise RequestError(HTTPStatus.BAD_REQUEST, "the body is not JSON. Send a JSON object", param="body") from error
     if not isinstance(body, dict):
         raise ConfigError("body", expected="a JSON object", got=type(body).__name__)
     fields = {name: value for name, value in body.items() if value is not None}
@@ -102,7 +104,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
     integers_in(0, _SEEDS - 1, seed=sampling.get("seed", 0))
     lengths = [name for name in _LENGTHS if name in fields]
     if len(lengths) > 1:
-        raise ConfigError(lengths[0], expected=f"this or {lengths[1]}", got="both")
+        raise ConfigError(lengths[0], got=f"{lengths[1]} as well", do="Leave one of them out")
     length_field = (lengths or _LENGTHS)[0]
     most = fields.get(length_field, MOST_TOKENS)
     integers(1, **{length_field: most})
@@ -116,7 +118,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
     if len(job.ids) > longest:
         message = (
             f"the prompt is too long: it has {len(job.ids)} tokens, and the context length of {context} leaves "
-            f"{longest} before an answer of {most}"
+            f"{longest} before an answer of {most}. Shorten it, or ask for a shorter answer"
         )
         raise RequestError(HTTPStatus.BAD_REQUEST, message, param="messages", code="context_length_exceeded")
     return job
@@ -135,7 +137,7 @@ def _turn(place: int, message: object) -> Mapping[str, str]:
 
 def _check_name(name: object, model: ChatModel) -> None:
     if name != model.name:
-        message = f"the model {name!r} is not here, but {model.name}"
+        message = f"the model {name!r} is not here. Ask for {model.name}"
         raise RequestError(HTTPStatus.NOT_FOUND, message, param="model", code="model_not_found")
 
 

@@ -167,7 +167,7 @@ def test_a_person_decides_or_leaves_it_for_later(replies, decision, made, capsys
 
     monkeypatch.setattr("builtins.input", reply)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-    assert "decision; expected a terminal, --yes or --no" in approve(capsys, made, code=2)
+    assert "no decision was given. Run the command in a terminal" in approve(capsys, made, code=2)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     assert approve(capsys, made).endswith(f"\n{decision}: run {RUN}\n")
     assert not left
@@ -188,7 +188,7 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys, monkeypatch)
     assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
     assert approve(capsys, made, "--refused") == "no plan was refused\n"
     assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
-    assert "run; expected one that the coordinator has opened here; got none" in approve(
+    assert "the coordinator has not opened this run here; got none" in approve(
         capsys, made, "--run", "none", "--yes", code=2
     )
     assert [request.decision for request in approvals(made / "private") if request.run == "other"] == ["awaiting"]
@@ -222,7 +222,7 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     }
 
 
-@pytest.mark.parametrize(("code", "name"), [("en", "what it is for"), ("de", "wofür er ist"), ("fr", "à quoi il sert")])
+@pytest.mark.parametrize(("code", "name"), [("en", "its purpose"), ("de", "wofür er ist"), ("fr", "à quoi il sert")])
 def test_the_terminal_has_the_sheet_in_the_language_that_was_asked_for(made, capsys, code, name):
     opened(made, plan(2))
     assert name in approve(capsys, made, "--list", "--language", code)

@@ -49,7 +49,7 @@ def test_a_release_that_the_coordinator_sent_is_named_by_its_run(made, control, 
     assert main(["audit", str(made), "--run", "first-1", "--control", str(control)]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("1 texts, 40 records")
     assert main(["audit", str(made), "--run", "second", "--control", str(control)]) == 2
-    assert "of a run;" in capsys.readouterr().err
+    assert "no such release was sent here;" in capsys.readouterr().err
 
 
 def test_texts_of_nobody_pass(made, control, released, capsys):
@@ -94,7 +94,7 @@ def test_wrong_files_and_guarantees_are_one_clear_line(made, control, released, 
     def refusal(*more, texts=released, control=control):
         return said(capsys, "audit", made, texts, "--control", control, *more)
 
-    assert "one of them" in refusal("--epsilon", "1")
+    assert "lacks epsilon or delta" in refusal("--epsilon", "1")
     assert "epsilon;" in refusal("--epsilon=-1", "--delta", "1e-5")
     assert "delta;" in refusal("--epsilon", "1", "--delta", "2")
     control.write_text("text,label\n")

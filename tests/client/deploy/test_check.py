@@ -49,7 +49,7 @@ def checked(capsys, folder, *flags, code=0):
     assert report["ready"] is (not problems)
     assert all(check["fix"] for check in report["checks"] if check["result"] in {"problem", "warning", "waiting"})
     if problems:
-        assert f"got {len(problems)}: {', '.join(problems)}\n" in err
+        assert f"got {len(problems)}: {', '.join(problems)}. Follow the advice above\n" in err
     return {check.pop("check"): check for check in report["checks"]}
 
 
@@ -109,7 +109,7 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
 def test_a_secret_that_others_can_read_or_that_is_missing(name, made, capsys):
     (made / name).chmod(0o644)
     check = checked(capsys, made, "--offline", code=1)["secrets"]
-    assert (check["result"], check["fix"]) == ("problem", f"chmod 600 {made / name}")
+    assert (check["result"], check["fix"]) == ("problem", f"Run chmod 600 {made / name}")
     (made / name).unlink()
     check = checked(capsys, made, "--offline", code=1)["secrets"]
     assert check["result"] == "problem"

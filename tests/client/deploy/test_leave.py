@@ -78,7 +78,7 @@ def test_a_sealed_ledger_shows_the_figures_of_before(hospital, capsys):
 def test_each_command_says_that_this_hospital_left(command, hospital, capsys):
     main(["leave", str(hospital), "--yes"])
     line = said(capsys, *command.split(), hospital)
-    assert f"left on {Left.of(hospital).date};" in line
+    assert f"left on {Left.of(hospital).date}, and its ledger" in line
     assert "caucus-party init" not in line
 
 
@@ -87,7 +87,7 @@ def test_a_note_that_leave_did_not_write_is_named(content, hospital, capsys):
     main(["leave", str(hospital), "--yes"])
     (hospital / "left.json").chmod(0o600)
     (hospital / "left.json").write_text(content)
-    assert "left.json;" in said(capsys, "status", hospital)
+    assert "left.json was changed;" in said(capsys, "status", hospital)
 
 
 def test_answers_and_sample_keys_of_open_runs_are_erased_and_their_charge_stays(hospital):

@@ -71,7 +71,7 @@ def test_the_whole_folder_restored_from_a_backup_is_refused_until_what_was_lost_
 
 
 def test_what_the_service_would_start_with_is_not_charged_twice(hospital, capsys):
-    for lost, what in (("1", "ledger;"), ("-1", "--lost;"), ("nan", "--lost;")):
+    for lost, what in (("1", "the ledger has its noted head"), ("-1", "--lost;"), ("nan", "--lost;")):
         assert what in said(capsys, "ledger", "accept", hospital, f"--lost={lost}")
     assert ledger(hospital).head().events == 1
 

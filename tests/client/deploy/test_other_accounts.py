@@ -223,7 +223,7 @@ def test_init_uses_no_path_that_the_account_can_change(hospital, monkeypatch):
 def test_a_folder_that_the_account_could_replace_as_a_whole_is_refused(hospital, capsys):
     os.chown(hospital.folder, ACCOUNT.pw_uid, ACCOUNT.pw_gid)
     assert hospital.init() == 2
-    message = f"folder; expected one outside of what {ACCOUNT.pw_name} owns or may write; got "
+    message = f"{ACCOUNT.pw_name} could replace the folder; got "
     assert message in capsys.readouterr().err
     assert not hospital.here.exists()
 

@@ -77,7 +77,7 @@ def test_no_text_of_the_coordinator_shows_another_digest_or_other_hospitals(made
     facts = PlanFacts.gather(waiting, settings, settings.read_records())
     genuine = [fact for fact in facts_of(lines_of(facts)) if fact[0] in {"digest", "hospitals"}]
     assert [name for name, _ in genuine] == ["digest", "hospitals"]
-    assert genuine[1][1] == '2: "St. Luke", "St. Mary #1" (this hospital); 2 or more in each sum'
+    assert genuine[1][1] == '2: "St. Luke", "St. Mary #1" (this hospital), with 2 or more in each sum'
     texts = list(impostors(lines_of(facts)))
     printable = cycle([text[:200] for text in texts if text[:200].isprintable()])
     assert len(texts) > 500

@@ -159,7 +159,7 @@ def test_a_person_chooses_a_language_and_stays_on_the_page(visit):
 
 def test_a_printed_plan_has_its_sheet_and_nothing_to_press(visit):
     page = visit()
-    page.get_by_role("link", name="This plan alone").click()
+    page.get_by_role("link", name="Only this plan").click()
     page.wait_for_url("**/plan?run=pilot-1*")
     page.emulate_media(media="print")
     assert [button for button in page.get_by_role("button").all() if button.is_visible()] == []

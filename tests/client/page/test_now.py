@@ -49,7 +49,7 @@ def test_requests_and_refusals_are_told_in_words(folder):
     assert "this hospital&#39;s limits, or it has closed the run or the question" in text
     assert "the detail" in text
     assert "anna: awaiting → refused: no purpose" in text
-    assert "1 requests answered, 2 refused; 1 found a plan that waited" in text
+    assert "1 requests answered, 2 refused, 1 found a plan that waited" in text
     assert text.count(f"<strong>{PAGES.say.now.was_refused}</strong>") == 2  # a plan that waits is not refused
 
 

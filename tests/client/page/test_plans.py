@@ -163,7 +163,7 @@ def test_persons_and_epsilon_of_their_records_are_among_the_main_points(browser)
     records.write_text("text,label,user\n" + "x,a,ann\n" * 2)
     assert PAGES.say.plans.persons_of.format(1, 2) in html.unescape(browser.get().text)
     assert "For 2 records of one person together" in browser.get().text
-    assert "for a person with 2 records. Somebody who" in browser.get().text
+    assert "for a person with 2 records. Someone who" in browser.get().text
     records.write_text("text,label,user\nx,a,ann\n")
     assert PAGES.say.plans.persons_of.format(1, 1) in html.unescape(browser.get().text)
     assert "of one person together" not in browser.get().text
@@ -184,7 +184,7 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    figures = ("at most 67.82% of cases", "a: 1", "% is left", "is used by other runs; with this")
+    figures = ("at most 67.82% of cases", "a: 1", "% is left", "is used by other runs. With this")
     for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
     assert group_by_four(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
@@ -276,8 +276,8 @@ def test_a_plan_that_somebody_else_decided_meanwhile_is_left_as_it_is(browser):
     ("fields", "wrong"),
     [
         ({"decision": "maybe"}, "decision; expected approve or refuse"),
-        ({"decision": "approve", "run": "another"}, "one that the coordinator has opened here"),
-        ({"decision": "approve", "digest": "00"}, "one that the coordinator has opened here"),
+        ({"decision": "approve", "run": "another"}, "the coordinator has not opened this plan here"),
+        ({"decision": "approve", "digest": "00"}, "the coordinator has not opened this plan here"),
         ({"decision": "refuse", "reason": "x" * 201}, "reason; expected 1 to 200 printable characters"),
         ({"decision": "refuse", "reason": "a\x1b[2J"}, "reason; expected 1 to 200 printable characters"),
     ],

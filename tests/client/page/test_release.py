@@ -87,7 +87,7 @@ def untested():
         ({"texts": "synthetic.csv"}, "synthetic texts; expected the whole path of a file on this machine"),
         ({"control": ""}, "control records; expected the whole path of a file on this machine; got none"),
         ({"epsilon": "four"}, "epsilon; expected a number, or nothing"),
-        ({"epsilon": "4"}, "guarantee to test"),
+        ({"epsilon": "4"}, "the guarantee to test lacks epsilon or delta"),
         ({"texts": "/no/such/file.csv"}, "/no/such/file.csv"),
     ],
 )
@@ -116,7 +116,7 @@ def test_one_release_is_looked_at_at_a_time(browser):
     with _looking:
         response = look(browser, copied(browser.folder), held_back(browser.folder))
     assert response.status_code == 400
-    assert "release;" in response.text
+    assert "another release is still being looked at" in response.text
     assert look(browser, copied(browser.folder), held_back(browser.folder)).status_code == 200
 
 
@@ -132,9 +132,9 @@ def test_the_release_that_the_coordinator_sent_is_offered_and_looked_at_and_stay
     assert "alert(1)" not in answer
     assert (browser.folder / "private" / "releases" / f"{name}.jsonl").read_bytes() == texts
     both = look(browser, copied(browser.folder), control, sent=name)
-    assert (both.status_code, "a file, or a release that was sent;" in both.text) == (400, True)
+    assert (both.status_code, "both a file and a release that was sent are given" in both.text) == (400, True)
     other = look(browser, "", control, sent="../runs/x")
-    assert (other.status_code, "release of a run;" in other.text) == (400, True)
+    assert (other.status_code, "no such release was sent here;" in other.text) == (400, True)
 
 
 def test_the_guarantee_of_a_sent_run_is_that_of_its_plan(browser):
@@ -179,7 +179,7 @@ def test_what_is_sent_is_bounded_and_waits_for_an_audit(browser, monkeypatch):
     response = send(browser, b"x" * 11)
     assert (response.status_code, "a file of at most 10 bytes;" in response.text) == (400, True)
     with _looking:
-        assert "one at a time" in send(browser, b"x").text
+        assert "another release is still being looked at" in send(browser, b"x").text
     assert not (browser.folder / "private" / RECEIVED).exists()
 
 

@@ -53,10 +53,10 @@ REWRITTEN = texts_of(RewrittenSpec(texts=3, rounds=3), times=2)
 @pytest.mark.parametrize(
     ("make", "settings", "query", "named"),
     [
-        (seeds, {"most": 2}, SEEDS, "choices;.*got 3"),
-        (seeds, {"oversampled": 4}, SEEDS, "candidates;.*got 5"),
+        (seeds, {"most": 2}, SEEDS, "seeds.most;.*at least 3"),
+        (seeds, {"oversampled": 4}, SEEDS, "seeds.oversampled;.*at least 5"),
         (seeds, {"names": "no-such-model"}, SEEDS, "model for names"),
-        (rewriting, {"most": 5}, REWRITTEN, "texts;.*got 6"),  # of all answers of a query together
+        (rewriting, {"most": 5}, REWRITTEN, "rewriting.most;.*at least 6"),  # of all answers of a query together
         (rewriting, {"names": "no-such-model"}, REWRITTEN, "model for names"),
     ],
 )

@@ -63,5 +63,5 @@ def test_a_model_that_sees_pictures_is_refused(saved, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
     monkeypatch.setattr(SentenceTransformer, "modalities", ["text", "image"])
-    with pytest.raises(ConfigError, match=r"^encoder;.* image"):
+    with pytest.raises(ConfigError, match="the encoder reads image"):
         Encoder.pretrained(saved)

@@ -150,7 +150,7 @@ def test_what_is_no_invitation_is_refused_and_not_quoted(content, what, tmp_path
     with pytest.raises(ConfigError) as caught:
         Invitation.load(tmp_path / "given.json")
     assert caught.value.what == what
-    assert str(caught.value).endswith(f"; at {tmp_path / 'given.json'}")
+    assert f"; at {tmp_path / 'given.json'}. " in str(caught.value)
     assert "patient" not in str(caught.value)
 
 

@@ -77,7 +77,7 @@ def test_enrolled_parties_are_numbered_and_on_the_roster(enrolled, tmp_path, cap
     assert RosterFile.load(folder / "roster.json").names == ("B",)
     assert json.loads((folder / "identities.json").read_text()) == {"max_records": MOST_RECORDS, "0": "cd" * 32}
     capsys.readouterr()
-    assert "hospital;" in said(capsys, "remove", folder, "St. Mary")
+    assert "no such hospital is enrolled;" in said(capsys, "remove", folder, "St. Mary")
 
 
 def test_a_hospital_is_enrolled_and_removed_only_by_a_yes(folder, tmp_path, capsys, monkeypatch):
@@ -95,7 +95,7 @@ def test_a_hospital_is_enrolled_and_removed_only_by_a_yes(folder, tmp_path, caps
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
 def test_two_hospitals_with_one_name_or_key(same, enrolled, tmp_path, capsys):
     second = party(tmp_path / "b.json", **OTHER | {same: PARTY[same]})
-    assert f"hospital's {same.replace('_', ' ')};" in said(capsys, "enrol", enrolled, second)
+    assert f"has the same {same.replace('_', ' ')}. Run" in said(capsys, "enrol", enrolled, second)
     assert len(json.loads((enrolled / "parties.json").read_text())) == 1
 
 

@@ -79,7 +79,7 @@ def test_a_process_of_which_flower_knows_nothing_keeps_no_other_from_being_start
     flower.leaves, flower.says = {}, "pending"
     module.begin(settings, run)
     assert main(["send", str(flower.folder), "first"]) == 1
-    assert "once at" in capsys.readouterr().err
+    assert "another process is sending" in capsys.readouterr().err
     flower.fails = {"list"}
     assert "Flower says nothing" in module.delivery_state(settings, run, []).problem
     assert sends(flower, capsys, sent_at="1", received={"St. Mary": "2026-01-02"}, missing={})[0] == 0

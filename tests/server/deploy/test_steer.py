@@ -165,8 +165,8 @@ def test_an_interrupted_one_goes_on(finished, tmp_path, capsys, monkeypatch):
     assert read(folder, "run.json")["status"] == "complete"
     said(capsys, finished, "method.samples=24", "experiment_seed=3", "--out", tmp_path / "whole", code=0)
     assert lines(folder, "synthetic.jsonl") == lines(tmp_path / "whole", "synthetic.jsonl")
-    assert "folder alone" in said(capsys, folder, "method.samples=9", "--resume")
-    assert "steer began" in said(capsys, finished, "--resume")
+    assert "takes no further settings" in said(capsys, folder, "method.samples=9", "--resume")
+    assert "steer did not begin" in said(capsys, finished, "--resume")
 
 
 def test_a_run_that_asks_nobody_has_no_network():

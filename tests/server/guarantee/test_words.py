@@ -179,8 +179,8 @@ def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_r
         assert len(reused) == 1
         assert "run first-1234 released" in reused[0]
         whole = [part for part in statement(before).split("\n\n") if "attempts" not in part]
-        assert [part.partition(" The coordinator alone guesses")[0] for part in others] == [
-            part.partition(" The coordinator alone guesses")[0] for part in whole
+        assert [part.partition(" The coordinator by itself guesses")[0] for part in others] == [
+            part.partition(" The coordinator by itself guesses")[0] for part in whole
         ]
         assert run_not_covered(again) == run_not_covered(before)
 
@@ -224,12 +224,12 @@ def test_card_says_nothing_of_conditions_and_persons_that_do_not_matter():
 def test_more_hospitals_than_there_are_help_nobody(parties, planned):
     said = guarantee_card(privacy(parties=parties, assumed_survivors=parties, largest_coalition=planned)).insiders
     assert "With the help of more hospitals" in said
-    assert (f"with that of {planned + 1} or more" in said) == ("single answers" in said) == (planned + 1 < parties)
+    assert (f"With that of {planned + 1} or more" in said) == ("single answers" in said) == (planned + 1 < parties)
     all_help = privacy(parties=parties, assumed_colluders=parties - 1, largest_coalition=parties - 1)
     assert "more hospitals" not in guarantee_card(all_help).insiders
 
 
-ALWAYS = {"What was public before", "Other uses of the same records", "Faults in software or machines"}
+ALWAYS = {"Facts that were public before", "Other uses of the same records", "Faults in software or machines"}
 OF_SIMULATION = {"Figures computed in the simulation", "Records as dealt", "Refusal"}
 
 

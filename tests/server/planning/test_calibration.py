@@ -158,7 +158,7 @@ def test_the_papers_sigma_and_what_it_really_costs():
     ids=["count", "range", "laplace", "subsampled"],
 )
 def test_the_papers_formula_is_for_gaussian_votes_alone(query):
-    with pytest.raises(PlanError, match=r"^calibration;"):
+    with pytest.raises(PlanError, match=r"^the papers' formula does not cover"):
         calibrate(draft(query), 4.0, calibration="paper")
 
 

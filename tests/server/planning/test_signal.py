@@ -195,7 +195,7 @@ def test_what_has_no_honest_formula_says_why(spec, mechanism, reason):
     assert query.expected is None
     assert math.isnan(query.ratio)
     assert reason in query.to_dict()["not_estimated"]
-    with pytest.raises(PlanError, match=r"^signal;"):
+    with pytest.raises(PlanError, match="no query of this plan has a signal"):
         weakest([query])
     assert (hopeless([query]), len(signal_advice([query]))) == ({}, 1)
 

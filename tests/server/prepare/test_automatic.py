@@ -74,7 +74,7 @@ def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is
 
 
 def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
-    with pytest.raises(ConfigError, match=r"^method\.rounds; .*federation\.expected_records"):
+    with pytest.raises(ConfigError, match=r"^method\.rounds=auto .*federation\.expected_records"):
         resolve_auto(compose_settings(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
     assert chosen("rounds") == 2  # of the demo a simulation knows the number
     assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
