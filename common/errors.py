@@ -105,7 +105,7 @@ class ConfigError(InputError):
     """A configuration value is invalid."""
 
     def _usual_advice(self) -> object:
-        return None if self.expected is None else f"Set {self.what} to such a value"
+        return None if self.expected is None or " " in self.what else f"Set {self.what} to such a value"
 
 
 class MissingPackageError(ConfigError):

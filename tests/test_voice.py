@@ -1,4 +1,4 @@
-"""How the pages read: caps on the words of a page, a paragraph and a sentence, and counts of patterns that may only fall.
+"""How the pages read: caps on words of a page, a paragraph and a sentence, and counts of patterns that may only fall.
 
 A count that is now lower is written here, so that it does not rise again.
 """

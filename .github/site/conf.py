@@ -1,10 +1,11 @@
-"""The site of `make site`: the pages where they stand, and the interfaces that `server/methods/YOUR_OWN.md` promises."""
+"""The site of `make site`: the pages where they stand, and the interfaces of `server/methods/YOUR_OWN.md`."""
 
 import re
 from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
 
 project = html_title = "Caucus"
 root_doc = ".github/site/index"
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/caucus-dp/caucus"
 
 
-def link_to_repository(app, page):
+def link_to_repository(app: Sphinx, page: nodes.document) -> None:
     """Let links to files and folders that are no pages lead to the repository; a link to no file fails the build."""
     folder = Path(app.env.doc2path(app.env.docname)).parent
     for node in list(page.findall(lambda each: isinstance(each, addnodes.pending_xref | addnodes.download_reference))):
@@ -28,16 +29,17 @@ def link_to_repository(app, page):
             node.replace_self(nodes.reference("", "", *node.children, refuri=address))
 
 
-def add_interfaces(app, page, source):
+def add_interfaces(_: Sphinx, page: str, source: list[str]) -> None:
     """Add the names of the page's table, by module, to `api.md`."""
     if page == ".github/site/api":
         table = (ROOT / "server" / "methods" / "YOUR_OWN.md").read_text("utf-8").partition("## What stays as it is")[2]
         for module, names in re.findall(r"^\| `([\w.]+)` \| (.*) \|", table, re.MULTILINE):
             members = ", ".join(re.findall(r"`(\w+)`", names))
-            home = "simulations.api.api" if module == "simulations" else module  # which imports its names when they are used
+            home = "simulations.api.api" if module == "simulations" else module  # imported when first used
             source[0] += f"\n## {module}\n```{{eval-rst}}\n.. automodule:: {home}\n   :members: {members}\n```\n"
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
+    """Change pages while Sphinx reads them."""
     app.connect("source-read", add_interfaces)
     app.connect("doctree-read", link_to_repository, priority=100)  # before Sphinx copies the files
