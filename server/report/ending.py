@@ -14,14 +14,15 @@ from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, TEXTS, RunSummary
 from server.guarantee.messages import fill_in
 from server.guarantee.words import privacy_cost
-from server.report.quality import ACCURACY, DISTANCE, RELEASED, WITHOUT, Quality, read_quality, reason_not_measured
-from server.report.verdict import compare_gain, describe_difference
-from server.report.votes import read_votes
+from server.report.bars import Bars, draw_bars
+from server.report.quality import DISTANCE, WITHOUT, Quality, read_quality, reason_not_measured
+from server.report.verdict import Judgement, describe_difference, judge
+from server.report.votes import VoteHistogram, read_votes
 from server.report.weaknesses import votes_above_forecast, votes_were_noise
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder, and further lines on spans, sections and noise if it has any.
+    """Yield the last lines about a complete run folder: the verdict, the cost, a table of figures, and the files.
 
     If the run's texts are refused, a line that says so precedes all other lines.
 
@@ -33,11 +34,14 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     privacy, quality, count = Privacy.read(run, []), read_quality(metrics), len(split(text_of(run / TEXTS)))
     missing = reason_not_measured(metrics, complete=summary is None or summary.complete, texts=count)
     refused = summary is not None and summary.status == REFUSED
+    rounds = read_lines(run / RoundReport.FILE, RoundReport.from_json, [])
+    votes = tuple(read_votes(run, privacy, rounds)) if privacy else ()
     lines = {
         "refused": _say("refused", disclosed=metrics.disclosed) if refused else "",
+        "verdict": _verdict(quality, missing, noise=votes_were_noise(votes)),
         "privacy": privacy_cost(privacy),
-        quality.measure: _figures(quality) or f"not measured: {missing}",
-        "votes": _votes(run, summary, privacy) if summary and privacy else "",
+        quality.measure: _table(draw_bars(metrics), quality),
+        "votes": _votes(summary, votes) if summary else "",
         "spans": _spans(metrics),
         "sections": _sections(metrics),
         "texts": f"{run / TEXTS} ({count:,})" if count else "none",
@@ -54,21 +58,21 @@ def _say(name: str, **facts: object) -> str:
     return fill_in(getattr(catalogue(__package__).ending, name), **facts)
 
 
-def _figures(quality: Quality) -> str:
-    """Return the accuracies of models trained on the texts and on references; empty if none was measured."""
-    if quality.measure == DISTANCE:
-        shown = {"synthetic": quality.synthetic, WITHOUT: quality.zero_shot, "other real texts": quality.real}
-        return _listed("distances", shown, "{:.3g}".format)
-    constant = "the most frequent label" if quality.measure == ACCURACY else "the best constant answer"
-    accuracies = (
-        ("synthetic", quality.synthetic, ""),
-        ("synthetic", quality.counted, f" {catalogue(__package__).ending.counted}"),
-        (WITHOUT, quality.zero_shot, _gain(quality)),
-        (RELEASED, quality.released, ""),
-        ("real records", quality.real, ""),
-        (constant, quality.majority, ""),
-    )
-    return ", ".join(f"{words} {percent(share)}{more}" for words, share, more in accuracies if share is not None)
+def _verdict(quality: Quality, missing: str, *, noise: bool) -> str:
+    """Return whether the hospitals' answers help, with the difference that shows it; empty if that is not known."""
+    judgement = judge(quality, noise=noise)
+    if judgement is Judgement.NOT_MEASURED:
+        return f"{judgement}: {missing}" if quality.counted is None else ""
+    if quality.gain is None:  # a distance by itself is no judgement
+        return "" if quality.measure == DISTANCE else judgement
+    return f"{judgement}: {describe_difference(quality, quality.gain)}"
+
+
+def _table(bars: Bars, quality: Quality) -> str:
+    """Return the report's bars as lines below their head: each figure, and the texts of which it is; or nothing."""
+    shown = percent if bars.shares else "{:.3g}".format
+    rows = [f"{shown(bar.value):>16}  {bar.name}" for bar in bars.rows]
+    return "\n".join([_say("head", q=quality), *rows]) if rows else ""
 
 
 def _listed(name: str, figures: Mapping[str, float | None], form: Callable[[float], str], **facts: object) -> str:
@@ -77,19 +81,8 @@ def _listed(name: str, figures: Mapping[str, float | None], form: Callable[[floa
     return _say(name, shown=shown, **facts) if shown else ""
 
 
-def _gain(quality: Quality) -> str:
-    """Return both accuracies from equally many texts or sections, and whether they differ; empty without a gain."""
-    if quality.gain is None or quality.zero_shot is None:
-        return ""
-    difference = describe_difference(quality, quality.gain, of_each=False)
-    return f" {_say('gain', q=quality, judgement=compare_gain(quality.gain), difference=difference)}"
-
-
-def _votes(run: Path, summary: RunSummary, privacy: Privacy) -> str:
-    """Return whether the votes were noise, measured as for the report's verdict; empty if that is no surprise."""
-    votes = tuple(read_votes(run, privacy, read_lines(run / RoundReport.FILE, RoundReport.from_json, [])))
-    if votes_were_noise(votes):
-        return _say("noise")
+def _votes(summary: RunSummary, votes: tuple[VoteHistogram, ...]) -> str:
+    """Return which votes rose above their noise against the forecast; empty if none did."""
     names = series(votes_above_forecast(summary, votes), "and")
     return _say("surprise", names=names) if names else ""
 
