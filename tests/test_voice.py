@@ -37,7 +37,7 @@ def pages():
 def prose(text):
     """A page without code, the addresses of links, and comments."""
     text = re.sub(r"^```.*?^```|<!--.*?-->|`[^`\n]*`", "x", text, flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("**", "")
 
 
 def paragraphs(text):

@@ -39,7 +39,7 @@ with the best number of directions; a fixed number loses up to 0.07."""
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 LONGEST_LISTED = 20
 """Maximum length in words of texts that are requested in lists. Texts of 24 words for mts_notes8 reach 33.2% on real
-texts if requested in tens, and 50.6% if requested one by one (`server/llm/prompts/RESULTS.md`)."""
+texts if requested in tens, and 50.6% if requested one by one (`simulations/laboratory/results/CHAT_MODEL.md`)."""
 ONE_BY_ONE, COMPLETED = 1, 5
 """Number of texts that one prompt requests if they are long, or of a chat model on this machine, which reads the common
 part of prompts only once; and of a model that completes lists or composes. Of Qwen's 200 short texts for banking10,
