@@ -119,7 +119,7 @@ class Limits:
         if self.lifetime_epsilon is not None and not 0 < self.lifetime_epsilon < math.inf:
             raise ConfigError("lifetime_epsilon", expected="a finite number > 0, or null", got=self.lifetime_epsilon)
         if math.isinf(self.max_epsilon) and not self.unsafe_no_noise:
-            do = "Set it to a number, or unsafe_no_noise to true"
+            do = "Set it to a number, or unsafe_no_noise to true if no record is private"
             raise ConfigError("max_epsilon", expected="finite", got=self.max_epsilon, do=do)
 
     def looser(self, than: "Limits") -> list[str]:

@@ -105,7 +105,8 @@ class ConfigError(InputError):
     """A configuration value is invalid."""
 
     def _usual_advice(self) -> object:
-        return None if self.expected is None or " " in self.what else f"Set {self.what} to such a value"
+        is_setting = "." in self.what and " " not in self.what
+        return f"Set {self.what} to such a value" if is_setting and self.expected is not None else None
 
 
 class MissingPackageError(ConfigError):
@@ -114,9 +115,6 @@ class MissingPackageError(ConfigError):
 
 class DataError(InputError):
     """A data file is invalid."""
-
-    def _usual_advice(self) -> object:
-        return None if self.where is None else "Correct it there"
 
 
 class PlanError(InputError):

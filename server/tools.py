@@ -253,9 +253,10 @@ def _writing(
             bar.update(len(reply.texts))
             if bar.disable and now() - last_line >= _LINE_EVERY:
                 last_line = now()
-                facts = [f"{min(done, total):,} of {total:,} texts", *(f"{number} {name}" for name, number in speed.items())]
+                facts = [f"{min(done, total):,} of {total:,} texts"]
+                facts += [f"{number} {name}" for name, number in speed.items()]
                 facts += [f"{unreadable:,} replies without texts"] * bool(unreadable)
-                if total > done and 10 * fresh >= total:  # a batch's first text comes after all prompts are read
+                if total > done and 9 * fresh >= total - done:  # a batch's first text comes after all prompts are read
                     facts.append(f"about {tqdm.format_interval(seconds / fresh * (total - done))} left")
                 log.info("%s: %s", title, ", ".join(facts))
 

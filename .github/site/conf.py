@@ -1,6 +1,7 @@
 """The site of `make site`: the pages where they stand, and the interfaces of `server/methods/YOUR_OWN.md`."""
 
 import re
+import subprocess
 from pathlib import Path
 
 from docutils import nodes
@@ -10,12 +11,14 @@ from sphinx.application import Sphinx
 project = html_title = "Caucus"
 root_doc = ".github/site/index"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-include_patterns = ["**.md"]
-exclude_patterns = [".*cache", ".venv", "runs", "**/templates", "simulations/laboratory/results/[am]*.md"]
+exclude_patterns = ["**/templates", "simulations/laboratory/results/[am]*.md"]
 myst_heading_anchors = 4
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 ROOT = Path(__file__).parents[2]
+COMMAND = ["/usr/bin/env", "git", "ls-files", "*.md"]
+pages = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True, check=True)
+include_patterns = pages.stdout.split()  # and no page of a run that lies in this folder
 REPOSITORY = "https://github.com/caucus-dp/caucus"
 
 

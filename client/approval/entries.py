@@ -59,6 +59,7 @@ MOST_BEYOND = 20
 """Maximum number of stored plans that the limits refused; further plans appear only in the audit log."""
 MOST_APPROVALS = 1000
 """Maximum number of stored decisions; if the limits decide, each new run name adds a decision."""
+_RESTORE = "Restore it from a backup, or move it away: its plan or its release then counts as one that never came"
 QUIET = timedelta(days=1)
 """Time after which a waiting plan that the coordinator has not requested again is shown separately."""
 
@@ -369,7 +370,7 @@ def find_entry(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
     except FileNotFoundError:
         return None
     if (entry.run, entry.plan_digest) != (run, plan_digest):
-        raise DataError("run's entry", expected="that of this run and plan", got="another", where=path)
+        raise DataError("run's entry", expected="that of this run and plan", got="another", where=path, do=_RESTORE)
     return entry
 
 
@@ -388,8 +389,7 @@ def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> En
             check_type(name, value, stored[name].annotation)
         return kind(**values, **known)
     except (ValueError, RecursionError, ConfigError) as error:
-        do = "Restore it from a backup, or move it away: its plan or its release then counts as one that never came"
-        raise DataError("a file of this hospital's runs is damaged", where=path, do=do) from error
+        raise DataError("a file of this hospital's runs is damaged", where=path, do=_RESTORE) from error
 
 
 def _store(folder: Path, approval: PlanApproval, *, first: Callable[[], None] = lambda: None) -> None:

@@ -63,7 +63,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
         yield from LEAVES
     if problems:
         got = f"{len(problems)}: {', '.join(problems)}"
-        raise CaucusError("not ready", expected="no problem", got=got, do="Follow the advice above")
+        raise CaucusError("not ready", expected="no problem", got=got, do="Follow the advice of each problem")
 
 
 def _rows(finding: PreflightFinding) -> Iterator[str]:

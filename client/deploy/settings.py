@@ -134,7 +134,8 @@ class HospitalSettings:
 
     def __post_init__(self) -> None:
         if not _HEX.fullmatch(self.bundle):
-            raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
+            do = f"Run caucus-party invitation {self.folder} invitation.json"
+            raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle, do=do)
         host_and_port("coordinator", self.coordinator)
         if self.proxy is not None:
             check_way(self.proxy, self.coordinator)

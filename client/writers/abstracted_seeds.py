@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction, same, says
-from client.writers.base import spec_of
+from client.writers.base import OR_REFUSE, spec_of
 from client.writers.sentiment import Mood, Sentiment
 from common import redaction
 from common.errors import ConfigError
@@ -85,10 +85,10 @@ class Seeds:
         spec = spec_of(planned, AbstractedSeedsSpec)
         choices = spec.choices * planned.times
         if choices > self._most:
-            raise ConfigError("seeds.most", expected=f"at least {choices}, for this plan", got=self._most)
+            raise ConfigError("seeds.most", expected=f"at least {choices}, for this plan", got=self._most, do=OR_REFUSE)
         if spec.candidates > self._oversampled:
             expected = f"at least {spec.candidates}, for this plan"
-            raise ConfigError("seeds.oversampled", expected=expected, got=self._oversampled)
+            raise ConfigError("seeds.oversampled", expected=expected, got=self._oversampled, do=OR_REFUSE)
         _ = self._redactor
 
     def write(

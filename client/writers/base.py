@@ -25,6 +25,8 @@ SECTIONS = {
     "rewriting": RewrittenSpec.kind,
 }
 """The kind of query that each section of `client.yaml` (`client/settings.py`) configures."""
+OR_REFUSE = "Refuse the plan, or allow more in client.yaml"
+"""What to do about a plan that wants more than a section allows."""
 
 
 class PartyWriter(Protocol):

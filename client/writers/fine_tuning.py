@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from client.records import EmbeddedRecords
-from client.writers.base import spec_of
+from client.writers.base import OR_REFUSE, spec_of
 from client.writers.causal_model import Causal, TokenisedRecord, load_causal_model, own_randomness
 from common.errors import ConfigError
 from common.models.encoder import Encoder
@@ -79,7 +79,7 @@ class FineTuningWriter:
         spec = spec_of(planned, FineTunedSpec)
         if spec.steps > self.max_steps:
             expected = f"at least {spec.steps}, for this plan"
-            raise ConfigError("fine_tuning.max_steps", expected=expected, got=self.max_steps)
+            raise ConfigError("fine_tuning.max_steps", expected=expected, got=self.max_steps, do=OR_REFUSE)
         self._tuner(spec, labels)
 
     def write(

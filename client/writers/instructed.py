@@ -60,8 +60,8 @@ class Instructed:
         self._model, self._tokenizer = load_saved_model(name_or_path, device)
         self._model.eval()
         if self._tokenizer.chat_template and chat.prompt(self._tokenizer, instruction, "") is None:
-            do = "Choose a model whose chat template takes a user's message"
-            raise ConfigError("name_or_path", expected="such a model", got=repr(str(name_or_path)), do=do)
+            do = "Choose another model"
+            raise ConfigError("the chat template takes no user's message", where=f"name_or_path: {name_or_path}", do=do)
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
         """Return up to `count` abstractions (`client.writers.abstractors.Abstraction`); `tone` has no effect."""

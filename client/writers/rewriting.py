@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction
-from client.writers.base import spec_of
+from client.writers.base import OR_REFUSE, spec_of
 from common import redaction
 from common.errors import ConfigError
 from common.models.encoder import Encoder
@@ -102,7 +102,8 @@ class Rewriting:
         spec = spec_of(planned, RewrittenSpec)
         texts = spec.texts * planned.times
         if texts > self._most:
-            raise ConfigError("rewriting.most", expected=f"at least {texts}, for this plan", got=self._most)
+            expected = f"at least {texts}, for this plan"
+            raise ConfigError("rewriting.most", expected=expected, got=self._most, do=OR_REFUSE)
         _ = self._redactor
 
     def write(

@@ -177,4 +177,5 @@ def _holds(public: bytes, statement: bytes, signature: bytes) -> bool:
 
 
 def _damaged_roster(expected: str, got: object, where: object = None) -> ConfigError:
-    return ConfigError("roster", expected=expected, got=got, where=where, do="Get it again from the coordinator")
+    do = "Make it again: caucus-coordinator invite, then caucus-party roster"
+    return ConfigError("roster", expected=expected, got=got, where=where, do=do)

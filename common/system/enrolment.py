@@ -37,7 +37,7 @@ _RENAME = (
     "coordinator, in parties.json; then caucus-coordinator invite writes the roster again"
 )
 """What to do about a name, of which earlier versions accepted more."""
-_RECEIVE = "Check the path, or get the file again"
+_RECEIVE = "Check the path, or get the file again, made by the version that is installed here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class _Public:
         try:
             return cls.from_values(values)
         except ConfigError as error:
-            error.do = error.do or _RECEIVE
+            error.do = error.do if error.do == _RENAME else _RECEIVE  # no one may change it: others compare its digest
             raise error.placed(path) from None
 
     @classmethod

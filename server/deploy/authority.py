@@ -74,7 +74,7 @@ def check_certificate(folder: Path) -> None:
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
-        raise ConfigError("there is no server.crt", where=path, do="Run caucus-coordinator renew") from None
+        raise ConfigError("server.crt cannot be read", where=path, do="Run caucus-coordinator renew") from None
     first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if not first <= datetime.now(UTC) <= last:
         raise ConfigError(

@@ -80,7 +80,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     else:
         yield from _table(findings)
     if missing:
-        got, do = f"{len(missing)} parts that a run could not use", "Mend those that the table marks"
+        got, do = f"{len(missing)} parts that a run could not use", "Mend those that have a problem"
         raise CaucusError("not ready", got=got, do=do)
 
 

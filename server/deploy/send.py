@@ -132,7 +132,7 @@ def unsendable(run: Path) -> CaucusError | None:
     if is_steered(run) or privacy.earlier or not privacy.spent.queries_asked:
         return ConfigError("run", expected="one that hospitals answered", got="one that asked none", where=run)
     if not (run / TEXTS).exists():
-        return CheckpointError(f"the run has no {TEXTS}", where=run, do="Resume the run until it has ended")
+        return CheckpointError(f"the run has no {TEXTS}", where=run, do="Restore it from a backup")
     size = (run / TEXTS).stat().st_size
     if size > LARGEST_RELEASE:
         expected, do = f"at most {LARGEST_RELEASE:,} bytes", "Pass the file on by another way"

@@ -104,7 +104,7 @@ def _run(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
             command, env=dict(variables), cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        what, do = f"Flower's command takes more than {TIMEOUT:g} s", "Run the command again"
+        what, do = f"Flower's command takes more than {TIMEOUT:g} s", "See its effect: caucus-coordinator status"
         raise CaucusError(what, where=command[1], do=do) from None
     if ended.returncode and "{" not in ended.stdout:
         output = " ".join((ended.stdout + ended.stderr).split())[-300:]

@@ -97,7 +97,8 @@ def _check_kinds(part: Part) -> None:
     for name, value in part.settings.items():
         place = f"{part.place}.{name}"
         if not any_name and name not in parameters and not name.startswith("_"):  # as Hydra's own names do
-            expected, do = f"one of {', '.join(sorted(parameters))}", suggest_name(name, list(parameters))
+            do = suggest_name(name, list(parameters)) or "Remove it"
+            expected = f"one of {', '.join(sorted(parameters))}"
             raise ConfigError(place, expected=expected, got="an unknown setting", do=do)
         if isinstance(value, Mapping) and TARGET in value:
             _check_kinds(Part(place=place, settings=value))

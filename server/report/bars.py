@@ -60,10 +60,9 @@ class Bars(Document):
 
 def draw_bars(metrics: Metrics, missing: str = NO_TEST_TEXTS) -> Bars:
     """Return the bars of all figures that a verdict names; `missing` says why if there are none."""
-    measured = [row for row in read_utility(metrics).rows if row.accuracy.value is not None]
-    shown = [row for row in measured if row.role in _COLOURS]
-    counted = [] if shown else [row for row in measured if row.role == Role.COUNTED]
-    bars, quality = [_bar(row) for row in shown or counted], read_quality(metrics)
+    shown, quality = compared_figures(metrics), read_quality(metrics)
+    counted = [] if shown else [row for row in read_utility(metrics).rows if row.role == Role.COUNTED]
+    bars = shown or [_bar(row) for row in counted if row.accuracy.value is not None]
     shares, say = quality.measure != DISTANCE, catalogue(__package__).bars
     facts = {
         "q": quality,
@@ -82,6 +81,12 @@ def draw_bars(metrics: Metrics, missing: str = NO_TEST_TEXTS) -> Bars:
         top=1.0 if shares else highest or 1.0,
         rows=tuple(bars),
     )
+
+
+def compared_figures(metrics: Metrics) -> list[Bar]:
+    """Return the figures on test texts that a verdict names, those of equally many texts first."""
+    rows = (row for row in read_utility(metrics).rows if row.accuracy.value is not None)
+    return [_bar(row) for row in rows if row.role in _COLOURS]
 
 
 def _bar(row: UtilityRow) -> Bar:

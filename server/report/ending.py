@@ -14,9 +14,9 @@ from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, TEXTS, RunSummary
 from server.guarantee.messages import fill_in
 from server.guarantee.words import privacy_cost
-from server.report.bars import Bars, draw_bars
+from server.report.bars import compared_figures
 from server.report.quality import DISTANCE, WITHOUT, Quality, read_quality, reason_not_measured
-from server.report.verdict import Judgement, describe_difference, judge
+from server.report.verdict import DOUBTS, Judgement, describe_difference, judge
 from server.report.votes import VoteHistogram, read_votes
 from server.report.weaknesses import votes_above_forecast, votes_were_noise
 
@@ -40,7 +40,8 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         "refused": _say("refused", disclosed=metrics.disclosed) if refused else "",
         "verdict": _verdict(quality, missing, noise=votes_were_noise(votes)),
         "privacy": privacy_cost(privacy),
-        quality.measure: _table(draw_bars(metrics), quality),
+        quality.measure: _table(metrics, quality),
+        "counted": "" if quality.counted is None else _say("counted", q=quality),
         "votes": _votes(summary, votes) if summary else "",
         "spans": _spans(metrics),
         "sections": _sections(metrics),
@@ -63,15 +64,15 @@ def _verdict(quality: Quality, missing: str, *, noise: bool) -> str:
     judgement = judge(quality, noise=noise)
     if judgement is Judgement.NOT_MEASURED:
         return f"{judgement}: {missing}" if quality.counted is None else ""
-    if quality.gain is None:  # a distance by itself is no judgement
-        return "" if quality.measure == DISTANCE else judgement
+    if quality.gain is None or judgement in DOUBTS:
+        return "" if quality.measure == DISTANCE else judgement  # a distance by itself is no judgement
     return f"{judgement}: {describe_difference(quality, quality.gain)}"
 
 
-def _table(bars: Bars, quality: Quality) -> str:
-    """Return the report's bars as lines below their head: each figure, and the texts of which it is; or nothing."""
-    shown = percent if bars.shares else "{:.3g}".format
-    rows = [f"{shown(bar.value):>16}  {bar.name}" for bar in bars.rows]
+def _table(metrics: Metrics, quality: Quality) -> str:
+    """Return figures on test texts as lines below their head, each with the texts that it is of; empty without any."""
+    shown = percent if quality.measure != DISTANCE else "{:.3g}".format
+    rows = [f"{shown(bar.value):>16}  {bar.name}" for bar in compared_figures(metrics)]
     return "\n".join([_say("head", q=quality), *rows]) if rows else ""
 
 
@@ -82,7 +83,9 @@ def _listed(name: str, figures: Mapping[str, float | None], form: Callable[[floa
 
 
 def _votes(summary: RunSummary, votes: tuple[VoteHistogram, ...]) -> str:
-    """Return which votes rose above their noise against the forecast; empty if none did."""
+    """Return whether the votes were noise, or rose above it against the forecast; empty if that is no surprise."""
+    if votes_were_noise(votes):
+        return _say("noise")
     names = series(votes_above_forecast(summary, votes), "and")
     return _say("surprise", names=names) if names else ""
 

@@ -41,7 +41,7 @@ class Judgement(StrEnum):
     NOT_MEASURED = "Not measured"
 
 
-_DOUBTS = {Judgement.BELOW_GUESSING, Judgement.UNCLEAR, Judgement.ONE_LABEL, Judgement.GUESSING_UNKNOWN}
+DOUBTS = {Judgement.BELOW_GUESSING, Judgement.UNCLEAR, Judgement.ONE_LABEL, Judgement.GUESSING_UNKNOWN}
 """Judgements on the test or the texts alone, whatever the same models reach without the hospitals."""
 
 
@@ -124,7 +124,7 @@ def _chosen_message(quality: Quality, judgement: Judgement, texts: int) -> str:
         return "not_measured"
     if quality.measure == DISTANCE:
         return "distance"
-    if judgement in _DOUBTS:
+    if judgement in DOUBTS:
         return "doubtful"
     return "accuracies" if quality.gain is None or quality.zero_shot is None else "gain"
 

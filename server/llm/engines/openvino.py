@@ -15,6 +15,7 @@ Single precision is requested, since the default depends on the processor. Proce
 Without this rounding (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0), a model of SmolLM2's shape takes 1.7 to 2 times as long.
 """
 
+import itertools
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -33,6 +34,7 @@ LONGEST_PROMPT = 8192
 """Most tokens of prompts in one step, and of one prompt. A model of 1.5 billion weights needs 0.2 MB for each of them
 meanwhile."""
 
+_REQUESTS = itertools.count()  # their numbers, under which the library keeps each text's random generator
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
 _EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
@@ -45,38 +47,47 @@ class OpenVino:
     """
 
     def __init__(self, folder: Path, *, name: str) -> None:
-        self._name = name
-        self._pipeline = _pipeline(weights(folder, name=name))
+        self._name, self._weights = name, weights(folder, name=name)
+        _pipeline(self._weights)
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """Sample all continuations of all jobs, as `server.llm.engines.base.Engine` defines."""
         ov, genai = _packages()
+        pipeline, writing = _pipeline(self._weights), dict[int, Any]()
         # Keys and values can be shared once they are there: of prompts that begin alike, one goes a step ahead.
         ahead = {job.ids[: len(job.ids) // 2]: place for place, job in enumerate(jobs)}.values()
-        writing: dict[int, Any] = {}
-        running = genai.GenerationStatus.RUNNING
-        try:
-            for places in ([*ahead], [place for place in range(len(jobs)) if place not in ahead]):
-                for place in places:
+
+        def advance(added: Sequence[int] = ()) -> None:
+            """Begin the jobs at these places, and write the next token of all texts."""
+            try:
+                for place in added:
                     ids = ov.Tensor(np.array([jobs[place].ids]))
-                    writing[place] = self._pipeline.add_request(place, ids, _settings(genai, jobs[place]))
-                self._pipeline.step()
+                    writing[place] = pipeline.add_request(next(_REQUESTS), ids, _settings(genai, jobs[place]))
+                if pipeline.has_non_finished_requests():
+                    pipeline.step()
+            except RuntimeError as error:
+                writing.clear()
+                _pipeline.cache_clear()  # the next call loads the model again: this one keeps what it has begun
+                raise ProviderError(
+                    f"the language model {self._name} fails",
+                    expected="continuations",
+                    got=type(error).__name__,
+                    do="Look at its memory: fewer texts_per_request or shorter texts need less",
+                ) from error
+
+        try:
+            advance([*ahead])
+            advance([place for place in range(len(jobs)) if place not in ahead])
             while writing:
-                if self._pipeline.has_non_finished_requests():
-                    self._pipeline.step()
-                over = [place for place, handle in writing.items() if handle.get_status() != running]
+                over = [place for place, text in writing.items() if text.get_status() != genai.GenerationStatus.RUNNING]
                 for place in over:
-                    done(place, [list(output.generated_ids) for output in writing.pop(place).read_all()])
-        except RuntimeError as error:
-            raise ProviderError(
-                f"the language model {self._name} fails",
-                expected="continuations",
-                got=type(error).__name__,
-                do="Look at its memory: fewer texts_per_request or shorter texts need less",
-            ) from error
+                    texts = [list(text.generated_ids) for text in writing.pop(place).read_all()]
+                    done(place, texts or [[]] * jobs[place].count)  # none of a prompt that does not fit the cache
+                advance()
         finally:
-            for handle in writing.values():  # or else the next call would write them to their end
-                handle.cancel()
+            for text in writing.values():
+                text.cancel()
+            advance()  # which drops them
 
 
 def weights(folder: Path, *, name: str) -> Path:

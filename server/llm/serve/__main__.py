@@ -4,7 +4,7 @@
     caucus-simulate llm=server llm.models.own.base_url=http://127.0.0.1:8080/v1 llm.models.own.model=smollm2
 
 It answers requests that wait for the engine together, so that the processor is busy. For work use vLLM or another
-server of this protocol: this one streams nothing, asks for no key, and answers a batch when its longest text ends.
+server of this protocol: this one streams nothing and asks for no key.
 """
 
 import argparse

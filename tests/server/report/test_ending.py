@@ -27,6 +27,8 @@ def test_whether_votes_were_noise_is_said_by_the_figures_behind_the_verdict(tmp_
     folder = answer_with_noise(write_run(tmp_path / "run"))
     (folder / "metrics.json").write_text(json.dumps(METRICS | {"zero_shot": gained(0.032, 0.01, 0.054)}))
     assert any(line.startswith(f"verdict:  {Judgement.NOISE}") for line in ending(folder))
+    (folder / "metrics.json").unlink()
+    assert "votes:    all were noise" in ending(folder)
 
 
 def gained(value, low, high):
@@ -36,11 +38,17 @@ def gained(value, low, high):
 NOTHING = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": SPENT | {"epsilon": 0.0}}
 SPANS = {"f1": {"value": 0.9}, "zero_shot": {"value": 0.8}, "real": {"value": 0.99}, "precision": {"value": 0.5}}
 SECTIONS = {"order_distance": 0.1, "independent": 0.4, "words": 90.0, "words_real": 80.0}
+COUNTED = {"accuracy": {"value": 0.71, "interval": [0.6, 0.8], "rows": 300}}
 NEAR = {"texts": 60, "fid": {"value": 0.5641}, "zero_shot": {"value": 0.64}, "real": {"value": 0.24}}
 ENDINGS = {
     "accuracies": {},
     "no clear gain": {"metrics": METRICS | {"zero_shot": gained(0.032, -0.01, 0.074)}},
     "a clear gain": {"metrics": METRICS | {"zero_shot": gained(0.032, 0.01, 0.054)}},
+    "a gain below guessing": {
+        "metrics": METRICS | {"synthetic": {"accuracy": 0.1}, "zero_shot": gained(0.1, 0.05, 0.2)}
+    },
+    "a count alone": {"metrics": {"federated": COUNTED}},
+    "a count beside references": {"metrics": METRICS | {"synthetic": None, "federated": COUNTED}},
     "spans": {"metrics": METRICS | {"spans": SPANS}},
     "sections": {"metrics": METRICS | {"zero_shot": gained(-0.2, -0.3, -0.1), "sections": SECTIONS}},
     "distances": {"metrics": {"nearness": NEAR}},

@@ -67,7 +67,7 @@ def section(run, heading):
 @pytest.mark.parametrize("metrics", MEASURED.values(), ids=MEASURED)
 def test_what_was_measured_is_said_everywhere_to_be_measured_and_tested(tmp_path, metrics):
     run = written(tmp_path, metrics)
-    facts, said = gather(run).to_json(), "\n".join(ending(run))
+    facts, said = gather(run).to_json(), "\n".join(ending(run)).replace(str(run), "")
     assert facts["bars"]["rows"]
     assert not facts["bars"]["missing"]
     for sentence in (facts["verdict"]["sentence"], said):
@@ -80,7 +80,7 @@ def test_what_was_measured_is_said_everywhere_to_be_measured_and_tested(tmp_path
 def test_what_was_not_measured_has_one_reason_everywhere(tmp_path, name, status, texts):
     metrics = UNMEASURED[name]
     run = written(tmp_path, metrics, status=status, texts=texts)
-    facts, said = gather(run).to_json(), "\n".join(ending(run))
+    facts, said = gather(run).to_json(), "\n".join(ending(run)).replace(str(run), "")
     reason = reason_not_measured(Metrics(content=metrics), complete=status == COMPLETE, texts=texts)
     assert (reason == REASON) == (status == COMPLETE and texts > 0 and name != "nothing")
     assert f"{Judgement.NOT_MEASURED}: {reason}\n" in said

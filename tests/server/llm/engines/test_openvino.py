@@ -1,10 +1,12 @@
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
 from common.errors import ConfigError, ProviderError
+from server.llm.engines import openvino
 from server.llm.engines.base import Job
 from server.llm.engines.openvino import OpenVino
 from tests.support.tiny_gguf import tiny_gguf
@@ -77,7 +79,7 @@ def test_sample_one_prompt_several_times_gives_what_each_job_gives_alone(engine,
 
 def test_a_stop_ends_a_continuation(engine):
     (answers,) = sampled(engine, [job(count=30, max_new_tokens=200, stop="\n")])
-    decoded = [engine._pipeline.get_tokenizer().decode(ids) for ids in answers]
+    decoded = [openvino._pipeline(engine._weights).get_tokenizer().decode(ids) for ids in answers]
     assert not any("\n" in text for text in decoded)
     assert sum(len(ids) < 200 for ids in answers) > 20
 
@@ -107,22 +109,53 @@ def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
         OpenVino(tmp_path, name="m")
 
 
-def test_a_failure_of_the_engine_is_one_of_the_provider(engine, monkeypatch):
-    class Failing:
-        def add_request(self, *_):
-            raise RuntimeError("no memory")
+class Failing:
+    """A pipeline whose call `what` fails, the number `after`, counted from 0."""
 
-    monkeypatch.setattr(engine, "_pipeline", Failing())
-    with pytest.raises(ProviderError, match="model m"):
-        sampled(engine, [job()])
+    def __init__(self, pipeline, what, after):
+        self._pipeline, self._what, self._left = pipeline, what, after
+
+    def __getattr__(self, name):
+        if name == self._what:
+            self._left -= 1
+            if self._left < 0:
+                raise RuntimeError("no memory")
+        return getattr(self._pipeline, name)
 
 
-def test_sample_after_a_call_that_was_broken_off_writes_its_own_jobs_only(engine):
+@pytest.mark.parametrize(("what", "after"), [("add_request", 1), ("step", 0), ("step", 3)])
+def test_a_failure_of_the_engine_is_one_of_the_provider_and_spoils_no_later_call(engine, monkeypatch, what, after):
+    jobs = [job(seed=seed) for seed in range(3)]
+    expected, loaded = sampled(engine, jobs), openvino._pipeline
+    with monkeypatch.context() as patched:
+        failing = cache(lambda weights: Failing(loaded(weights), what, after))
+        patched.setattr(openvino, "_pipeline", failing)
+        with pytest.raises(ProviderError, match="model m"):
+            sampled(engine, jobs)
+        assert failing.cache_info().currsize == 0
+    loaded.cache_clear()
+    assert sampled(engine, jobs) == expected
+
+
+@pytest.mark.parametrize("lengths", [(1, 500, 500), (500, 1, 1)])
+def test_a_call_that_is_broken_off_changes_no_text_of_the_next(engine, lengths):
     def stop(*_):
         raise KeyboardInterrupt
 
-    expected = sampled(engine, [job(seed=1)])
+    jobs = [job(seed=seed) for seed in range(3)]
+    expected = sampled(engine, jobs)
     with pytest.raises(KeyboardInterrupt):
-        engine.sample([job(max_new_tokens=1 + 500 * nth, seed=nth) for nth in range(4)], stop)
-    assert sampled(engine, [job(seed=1)]) == expected
-    assert not engine._pipeline.has_non_finished_requests()
+        engine.sample([job(max_new_tokens=length, seed=7) for length in lengths], stop)
+    assert sampled(engine, jobs) == expected
+    assert not openvino._pipeline(engine._weights).has_non_finished_requests()
+
+
+def test_a_prompt_that_does_not_fit_the_cache_has_empty_texts(engine, monkeypatch):
+    import openvino_genai
+
+    scheduler = openvino_genai.SchedulerConfig()
+    scheduler.num_kv_blocks = 4  # of 32 tokens
+    small = cache(lambda weights: openvino_genai.ContinuousBatchingPipeline(weights, scheduler, "CPU", {}))
+    monkeypatch.setattr(openvino, "_pipeline", small)
+    assert sampled(engine, [job(ids=tuple(range(30, 90)) * 8, count=2)]) == [[[], []]]
+    assert sampled(engine, [job()])[0][0]
