@@ -22,7 +22,7 @@ def headings(agreed):
     return {heading for heading, separator, text in (item.partition(": ") for item in items) if separator and text}
 
 
-ALWAYS = {"Facts that were public before", "Other uses of the same records", "Faults in software or machines"}
+ALWAYS = {"Things that were public before", "Other uses of the same records", "Faults in software or machines"}
 ASKED = {
     *("A malicious hospital", "Traffic", "Side channels at a hospital"),
     *("A changed file of records", "A person's decision"),

@@ -229,7 +229,7 @@ def test_more_hospitals_than_there_are_help_nobody(parties, planned):
     assert "more hospitals" not in guarantee_card(all_help).insiders
 
 
-ALWAYS = {"Facts that were public before", "Other uses of the same records", "Faults in software or machines"}
+ALWAYS = {"Things that were public before", "Other uses of the same records", "Faults in software or machines"}
 OF_SIMULATION = {"Figures computed in the simulation", "Records as dealt", "Refusal"}
 
 
