@@ -80,7 +80,8 @@ def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterat
     elif is_group(name) and override.value() is None and (name in NEEDED or not override.is_delete()):
         yield no_choice(name)
     elif override.is_add() and name in known and not isinstance(override.value(), dict | list):  # those are merged
-        yield ConfigError(f"+{name} exists already", do=f"Write {name}={override.value()}")
+        do = f"Write {name}={override.value()}"
+        yield ConfigError(name, expected="no + before a setting that exists", got=f"+{name}", do=do)
     elif not added and name not in known and not name.startswith(("hydra.", "hydra/")):
         yield _unknown(name, known)
 

@@ -49,7 +49,7 @@ def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, m
     assert opened.handle(m.Parcel(b"garbage"))
     assert log.read_bytes() == content
     assert not opened._ledger.entries()  # what could not be noted is not charged
-    assert f"move {log} away" in caplog.text
+    assert f"Move {log} away" in caplog.text
     log.rename(tmp_path / "kept.jsonl")
     assert isinstance(send(opened, m.Ask(query())), m.Answer)
     assert [line["request"] for line in lines(log)] == ["Ask"]

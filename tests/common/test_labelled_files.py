@@ -130,7 +130,7 @@ def test_bad_files_are_refused_by_line_and_without_their_content(write, case):
 
 def test_an_unknown_label_names_the_labels_that_are_allowed(write):
     refused(write("a.csv", "text,label\nx,other\n"), "pneumonia, asthma", LABELS)
-    refused(write("a.csv", 'text,labels\nx,"asthma,pneumonia"\n'), "separated by ;", LABELS)
+    refused(write("a.csv", 'text,labels\nx,"asthma,pneumonia"\n'), "Separate the labels of a text by ;", LABELS)
 
 
 @pytest.mark.parametrize("reader", [read_records, read_texts, read_topics])

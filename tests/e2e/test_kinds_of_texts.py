@@ -155,7 +155,7 @@ def test_a_run_is_evaluated_again_published_and_a_data_frame(kind, method, runs,
     content, records = OWN[kind]
     (tmp_path / "own.csv").write_text(content)
     assert main(["evaluate", str(run), "--test", str(tmp_path / "own.csv")]) == 0
-    assert f"{FIGURE[kind]}: synthetic " in capsys.readouterr().out
+    assert f"\n{FIGURE[kind]}:" in capsys.readouterr().out
     assert read(run, "metrics.json")["test_records"] == records
     assert main(["publish", str(run), "--license", "cc-by-4.0"]) == 0
     loaded = datasets.load_dataset(str(folder), split="train", cache_dir=str(tmp_path / "cache"))

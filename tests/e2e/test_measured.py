@@ -93,9 +93,8 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     code, made = evaluate(capsys, copy, "--test", file)
     assert made["fidelity"]["test"] == "own.csv"
     assert main(["evaluate", str(copy), "--test", str(file), "--metrics", "utility"]) == 0
-    assert capsys.readouterr().out.splitlines() == list(
-        ending(copy, f"caucus-coordinator publish {copy} --license LICENCE")
-    )
+    lines = ending(copy, f"caucus-coordinator publish {copy} --license LICENCE")
+    assert capsys.readouterr().out == "".join(f"{line}\n" for line in lines)
 
 
 def test_of_a_run_that_died_what_there_is(copy, tmp_path, capsys):

@@ -49,7 +49,7 @@ def checked(capsys, folder, *flags, code=0):
     assert report["ready"] is (not problems)
     assert all(check["fix"] for check in report["checks"] if check["result"] in {"problem", "warning", "waiting"})
     if problems:
-        assert f"got {len(problems)}: {', '.join(problems)}. Follow the advice above\n" in err
+        assert f"got {len(problems)}: {', '.join(problems)}. Follow the advice of each problem\n" in err
     return {check.pop("check"): check for check in report["checks"]}
 
 
