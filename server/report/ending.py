@@ -52,7 +52,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     }
     for name, line in lines.items():
         if line:
-            yield f"{name + ':':<9} {line}"
+            yield from f"{name + ':':<9} {line}".split("\n")
 
 
 def _say(name: str, **facts: object) -> str:
