@@ -304,10 +304,8 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     online, needed = len(hospitals) - len(offline), run.federation.parties - run.federation.max_dropouts
     waits = f"waits for them up to federation.timeout={run.federation.timeout:g} seconds"
     if online < needed and not wait:
-        got, do = (
-            Phrase(online, "; ", series(offline, "and")),
-            f"Ask them to start, or add --wait: the run then {waits}",
-        )
+        got = Phrase(online, "; ", series(offline, "and"))
+        do = f"Ask them to start, or add --wait: the run then {waits}"
         raise CaucusError("hospitals online", expected=f"at least {needed}", got=got, do=do)
     yield f"{series(offline, 'and')}; the run {waits}" + (" and goes on without them" if online >= needed else "")
 

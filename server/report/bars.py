@@ -4,6 +4,7 @@ Accuracies (micro F1 for texts with several labels) are drawn on a scale from 0 
 show the distances of equally large sets of texts from real texts, on a scale that ends at the largest distance.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from common.page.words import catalogue
@@ -61,8 +62,8 @@ class Bars(Document):
 def draw_bars(metrics: Metrics, missing: str = NO_TEST_TEXTS) -> Bars:
     """Return the bars of all figures that a verdict names; `missing` says why if there are none."""
     shown, quality = compared_figures(metrics), read_quality(metrics)
-    counted = [] if shown else [row for row in read_utility(metrics).rows if row.role == Role.COUNTED]
-    bars = shown or [_bar(row) for row in counted if row.accuracy.value is not None]
+    counted = [] if shown else _measured_bars(metrics, {Role.COUNTED})
+    bars = shown or counted
     shares, say = quality.measure != DISTANCE, catalogue(__package__).bars
     facts = {
         "q": quality,
@@ -85,8 +86,12 @@ def draw_bars(metrics: Metrics, missing: str = NO_TEST_TEXTS) -> Bars:
 
 def compared_figures(metrics: Metrics) -> list[Bar]:
     """Return the figures on test texts that a verdict names, those of equally many texts first."""
+    return _measured_bars(metrics, _COLOURS)
+
+
+def _measured_bars(metrics: Metrics, roles: Collection[Role]) -> list[Bar]:
     rows = (row for row in read_utility(metrics).rows if row.accuracy.value is not None)
-    return [_bar(row) for row in rows if row.role in _COLOURS]
+    return [_bar(row) for row in rows if row.role in roles]
 
 
 def _bar(row: UtilityRow) -> Bar:

@@ -87,7 +87,8 @@ class OpenVino:
         finally:
             for text in writing.values():
                 text.cancel()
-            advance()  # which drops them
+            if writing:
+                advance()  # which drops them
 
 
 def weights(folder: Path, *, name: str) -> Path:
