@@ -222,7 +222,7 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     }
 
 
-@pytest.mark.parametrize(("code", "name"), [("en", "its purpose"), ("de", "wofür er ist"), ("fr", "à quoi il sert")])
+@pytest.mark.parametrize(("code", "name"), [("en", "its purpose"), ("de", "sein Zweck"), ("fr", "sa finalité")])
 def test_the_terminal_has_the_sheet_in_the_language_that_was_asked_for(made, capsys, code, name):
     opened(made, plan(2))
     assert name in approve(capsys, made, "--list", "--language", code)
