@@ -39,7 +39,7 @@ def test_each_limit_has_a_sentence_and_a_comparison():
 
 def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(made):
     text = text_of(made)
-    assert "No plan was asked about yet" in text
+    assert "No plan has come yet" in text
     assert str(made / "client.yaml") in text
     assert "approval: manual" in text
     assert all(field.name in text for field in fields(Limits))
