@@ -72,7 +72,7 @@ def test_training_is_named():
 
 
 def test_clauses_on_sums_and_on_corrupt_hospitals_differ_by_their_numbers():
-    assert "drops out" in differences(1)
-    assert "drops out" not in differences(0)
+    assert "drop out" in differences(1)
+    assert "drop out" not in differences(0)
     assert "no hospital" in few_corrupt(0, 10)
     assert "3 of 10" in few_corrupt(3, 10)
