@@ -28,7 +28,14 @@ ALIKE = {
     "common.plan": set(),
     "server.guarantee": set(),
     "server.report": set(),
-    "server.page": {"hospitals.online", "hospitals.offline", "plan.fields.epsilon", "plan.query", "plan.signal", "run.digest"},
+    "server.page": {
+        "hospitals.online",
+        "hospitals.offline",
+        "plan.fields.epsilon",
+        "plan.query",
+        "plan.signal",
+        "run.digest",
+    },
 }
 """What may be the same in another language: a name, words that it shares with English, and a value alone."""
 DECISION = re.compile(r"plans\.buttons\.\w+\.\d+\.0")
