@@ -1,4 +1,4 @@
-"""The table of faults in RECORDS.md: each fault is built here in each kind of file, and the result is compared.
+"""The table of faults in client/README.md: each fault is built here in each kind of file, and the result is compared.
 
 read       the records are what the file means
 reported   so they are, and a line of `init` or `check` has the finding
@@ -25,7 +25,7 @@ from client.records import load_records
 from common.errors import CaucusError
 from tests.support.databases import definition
 
-PAGE = (Path(__file__).parents[2] / "client" / "RECORDS.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "client" / "README.md").read_text("utf-8")
 SECRET = "Zebulon"
 """A word of private text, which no message may hold."""
 ONE, TWO = (
