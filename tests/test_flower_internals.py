@@ -1,4 +1,4 @@
-"""Flower's internals stand in two rooms alone, whose pages list them; and the installed Flower has every one of them.
+"""Flower's internals stand in two rooms alone, and a page lists them; and the installed Flower has every one of them.
 
 `python -m pytest tests/test_flower_internals.py` says in one line which names a new Flower lacks.
 """
@@ -48,8 +48,9 @@ def is_internal(path):
 
 
 def listed(room):
-    """The dotted names on a room's page: a module, and names in it, in each row of its tables."""
-    rows = ROW.findall((ROOT / room / "README.md").read_text(encoding="utf-8"))
+    """The dotted names in a room's part of the page: a module, and names in it, in each row of its tables."""
+    page = (ROOT / "server" / "flower" / "README.md").read_text(encoding="utf-8")
+    rows = ROW.findall(page.partition(f"\n## In `{room}`")[2].partition("\n## ")[0])
     return {f"{module}.{name}" for module, names in rows for name in re.findall(r"`([\w.]+)`", names)}
 
 
@@ -78,7 +79,7 @@ def exists(name):
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_s_page_lists_the_names_that_its_code_uses(room):
+def test_the_page_lists_the_names_that_a_room_s_code_uses(room):
     used = set().union(*(internals(file.read_text(encoding="utf-8")) for file in (ROOT / room).glob("*.py")))
     assert used == listed(room)
 

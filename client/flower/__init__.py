@@ -1,1 +1,1 @@
-"""All uses of Flower's private interfaces in a hospital's programs; README.md lists the names that are used."""
+"""All uses of Flower's private interfaces in a hospital's programs; server/flower/README.md lists their names."""

@@ -8,9 +8,9 @@ it continues a list well. One prompt yields one text, and is sampled once for ea
     Note, about "burns": "
 
 The examples are the request's good exemplars, or public texts on other topics (for a section, public texts under the
-section's heading) and then its sources. A prompt without any example is poor (`README.md`). Examples much longer than
-the requested length are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
-the model continues with a variation of it; with blanks, the new text begins with words of its source. Abstracts are
+section's heading) and then its sources. A prompt without any example is poor (`SMALL_MODEL.md`). Examples much longer
+than the requested length are cut, since reading prompts takes most of the time. A text to rewrite is the last example,
+and the model continues with a variation of it; with blanks, the new text begins with words of its source. Abstracts are
 requested and rewritten like any other text of the requested length, since such a model cannot summarise. A subtopic is
 a text of a few words that follows subtopics of other topics.
 """

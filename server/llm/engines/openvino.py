@@ -1,7 +1,7 @@
 """Generation with OpenVINO GenAI on this machine's CPUs, which reads GGUF files directly and reuses common prefixes.
 
 It supports GGUF files of only a few architectures (Llama, Qwen). A model of any other architecture must first be
-exported with optimum-intel; ../README.md has an example.
+exported with optimum-intel; simulations/laboratory/results/SMALL_MODEL.md has an example.
 
 The attention keys and values of a prompt's beginning are computed once, for all continuations of a job and for later
 jobs.

@@ -14,6 +14,6 @@ findings.py        differences, intervals and verdicts; labels of those of an ea
 correction.py      which verdicts stand after a correction for their number
 page.py            README.md: one row for each claim
 picture.py         the page's picture: accuracy.svg
-contamination.py   whether a model has seen the records of a set: CONTAMINATION.md
+contamination.py   whether a model has seen the records of a set: SMALL_MODEL.md
 __main__.py        all of it
 """
