@@ -27,6 +27,7 @@ from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
 from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
+from server.guarantee.messages import show_epsilon
 from server.llm.wording import advice_on_descriptions, kinds_of
 from server.method import State
 from server.planning.signal import few_candidates, hopeless, with_weakest_parts
@@ -34,6 +35,7 @@ from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.calls import call_lines, check_calls, expected_calls
 from server.prepare.components import RunComponents, build_components
 from server.prepare.compose import compose_settings, load_settings, store
+from server.report.ending import ending
 from server.run import run
 from server.run_folder import SENDING, RunFolder, first_day, now
 from server.settings.schema import Settings, SimulationSettings
@@ -70,8 +72,8 @@ def main(grid: Grid, context: Context) -> None:
         log.setLevel(logging.INFO)
     with contextlib.nullcontext() if simulated else logging_to(folder, names):
         deliver(settings, network, folder) if sending else coordinate(settings, network, folder)
-    if alone:
-        log.info("done: %s", (folder / "report.html").resolve())
+    for line in ending(folder.resolve()) if alone else ():
+        log.info("%s", line)
 
 
 def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
@@ -118,18 +120,17 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
     test = task.classifier_inputs(source.held_out())
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
-    if unmarked := unmarked_types(source):
-        log.warning("%s", unmarked)
-    if parts.prompted and (unspoken := advice_on_descriptions(task)):
-        log.warning("%s", unspoken)
-    calls = expected_calls(settings, parts)
+    records, compared, calls = expected_records(settings), method.compared(task), expected_calls(settings, parts)
+    unspoken = advice_on_descriptions(task) if parts.prompted else ""
+    for advice in filter(None, (unmarked_types(source), unspoken, *few_candidates(plan, compared))):
+        log.warning("%s", advice)
+    facts = (method.name, method.rounds, plan.parties, plan.total_queries // plan.max_attempts)
+    what = "[1/4] plan: method %s, rounds: %d, hospitals: %d, questions to each: %d, ε at most %s"
+    log.info(what, *facts, show_epsilon(plan.epsilon))
     for line in call_lines(calls):
         log.info("%s", line)
     if not (folder / RunSummary.FILE).exists():  # a run that goes on was agreed on
         check_calls(calls, settings, parts)
-    records, compared = expected_records(settings), method.compared(task)
-    for few in few_candidates(plan, compared):
-        log.warning("%s", few)
     estimates = with_weakest_parts(plan, compared, records)
     run_folder = RunFolder(
         path=folder,

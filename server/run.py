@@ -1,7 +1,8 @@
 """The main loop of a run; read this first.
 
-    plan -> open -> for each round: step, measure, save -> close -> evaluate -> report
+    [1/4] plan -> [2/4] open -> [3/4] for each round: step, measure, save -> close -> [4/4] evaluate -> report
 
+The log numbers these steps; a run that asks no hospital skips the second.
 The run folder is the product (`server/run_folder.py` lists its files). It is complete, or `run.json` says "partial" and
 `--resume` continues from the last completed step. The models' texts then come from the reply cache, and the parties'
 answers from the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from common.domain import Record
 from common.errors import CaucusError
@@ -34,6 +36,7 @@ from server.evaluation import (
 )
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
+from server.guarantee.messages import show_epsilon
 from server.llm.spending import Spending
 from server.llm.trial import UnreadableError, try_prompt
 from server.method import Labelling, Method, State
@@ -41,7 +44,6 @@ from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
 from server.planning.modes import advice_on_contrast
 from server.report.tensorboard import track
-from server.report.weaknesses import read_weaknesses
 from server.report.write import write_report
 from server.run_folder import RunFolder, read_candidates
 from server.tasks.sources import Source
@@ -83,7 +85,7 @@ def run(
 
     test_vectors = tools.encoder.encode([record.text for record in test])
     notes = advice_on_contrast(method, tools.providers)
-    for note in (*notes, *folder.warnings.values()):
+    for note in (*notes, *folder.summary.forecasts.values()):
         log.warning("%s", note)
     state = folder.resumed(method.memory) or method.start(tools)
     folder.save(state, PARTIAL)
@@ -91,6 +93,7 @@ def run(
     if state.round < method.rounds:
         _check_models(method, tools)
     if plan.queries:
+        log.info("[2/4] asking %d hospitals to take part", plan.parties)
         federation.open()
     while state.round < method.rounds:
         tools.start_round(state.candidates)
@@ -113,8 +116,7 @@ def run(
         state = replace(state, rounds=(*earlier, report))
         folder.save(state, PARTIAL)
         track(tracking, folder.path, state.round, report.for_readers())
-        distance = "" if report.fid is None else f", FID {report.fid:.3f}"
-        log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
+        log.info("[3/4] round %d of %d: %s", state.round, method.rounds, _progress(state, method.rounds, plan.epsilon))
     count, state = _federated_count(federation, tools, state, folder)
     if count:
         folder.save(state, PARTIAL)  # what the count has cost
@@ -122,7 +124,7 @@ def run(
         federation.close()
 
     classifier, transfer = _knowledge(method, tools, state, public, folder)
-    log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(evaluation.metrics) or "accuracy")
+    log.info("[4/4] evaluating %s texts: %s", f"{len(state.candidates):,}", ", ".join(evaluation.metrics) or "accuracy")
     measured = figures.Measured(
         candidates=task.classifier_inputs(state.candidates),
         test=test,
@@ -136,6 +138,7 @@ def run(
     )
     before = read_candidates(folder.path, ZERO_SHOT)
     cleaned = [report.cleaned for report in state.rounds]
+    paid = payments(tools.spending)
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | nearest_texts.nearest_texts(measured)
@@ -150,15 +153,14 @@ def run(
         | spans.span_groups(
             state.candidates, before, source.held_out_spans, task, cleaned, experiment_seed=tools.experiment_seed
         )
+        | ({"paid": paid} if paid else {})
     )
-    if paid := payments(tools.spending):
-        metrics = metrics.adding({"paid": paid})
     metrics.save(folder.path)
     track(tracking, folder.path, state.round + 1, metrics)
     vectors = measured.embedded(measured.whole_texts) if measured.in_sections else measured.vectors
     projection.synthetic_map(vectors).save(folder.path)
     folder.save(state, COMPLETE)
-    _report(folder)
+    write_report(folder.path)
     return state
 
 
@@ -184,25 +186,27 @@ def _check_models(method: Method[Any], tools: RunTools) -> None:
         log.warning("%s", of_model)  # the other models write the texts
 
 
-def _report(folder: RunFolder) -> None:
-    """Write the report, and log the run's weaknesses that were not logged at the start."""
-    write_report(folder.path)
-    for weakness in map(str, read_weaknesses(folder.path, of_inputs=False)):
-        if weakness not in folder.warnings.values():
-            log.warning("%s", weakness)
+def _progress(state: State[Any], rounds: int, epsilon: float) -> str:
+    """Return facts on a run after a round: texts and their distance, the cost of answers, and the time left."""
+    report, left = state.rounds[-1], rounds - state.round
+    seconds = sum(sum((measured.seconds or {}).values()) for measured in state.rounds) / state.round
+    facts = (
+        f"{len(state.candidates):,} texts",
+        "" if report.fid is None else f"distance from real texts (FID) {report.fid:.3f}",
+        f"ε {show_epsilon(report.epsilon or 0.0)} of {show_epsilon(epsilon)} spent" if epsilon else "",
+        f"about {tqdm.format_interval(left * seconds)} for the rounds left" if left else "",
+    )
+    return ", ".join(filter(None, facts))
 
 
 def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """Return the FID and its error, None for what cannot be computed, with the reason in the log."""
+    """Return the FID and its error; empty, with the reason in the log, if they cannot be computed."""
+    measures = {"fid": fidelity.fid, "fid_error": fidelity.fid_error} if len(test_vectors) else {}
     try:
-        if len(test_vectors):
-            return {
-                "fid": fidelity.fid(vectors, test_vectors),
-                "fid_error": fidelity.fid_error(vectors, test_vectors),
-            }
+        return {name: measure(vectors, test_vectors) for name, measure in measures.items()}
     except CaucusError as error:
         log.info("no FID: %s", error)
-    return {"fid": None, "fid_error": None}
+        return {}
 
 
 def _knowledge(

@@ -89,11 +89,6 @@ class RunFolder:
         }
         self._started = time.monotonic()
 
-    @property
-    def warnings(self) -> Mapping[str, str]:
-        """Advice on each query whose signal is expected to be lost in noise, keyed by query."""
-        return self.summary.warnings or {}
-
     def resumed(self, memory: type[Any]) -> State[Any] | None:
         """Return the state after the last completed step; None for a new run.
 

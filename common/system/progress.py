@@ -23,8 +23,6 @@ EVENTS = ("caucus.network", "caucus.ask")
 
 log = logging.getLogger("caucus.progress")
 
-_CLOCK = "{desc} {elapsed}"
-
 
 @contextlib.contextmanager
 def progress(
@@ -55,7 +53,8 @@ def progress(
     def show() -> None:
         if ended.wait(SECONDS):
             return
-        with tqdm(total=total, desc=title, unit=unit, leave=False, bar_format=None if total else _CLOCK) as bar:
+        clock = None if total else "{desc} {elapsed}"
+        with tqdm(total=total, desc=title, unit=unit, leave=False, bar_format=clock) as bar:
             while True:
                 bar.n = done
                 bar.refresh()

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import EnumType
 from functools import cache
 from typing import Any, TypeGuard, TypeVar, Union
 
@@ -143,8 +144,8 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
     if origin is Mapping:
         inner = _converter(arguments[1])
         return lambda value: {key: inner(item) for key, item in _of(value, Mapping).items()}
-    if hasattr(hint, "from_json"):
-        return typing.cast("Callable[[Any], Any]", hint.from_json)
+    if isinstance(hint, EnumType) or hasattr(hint, "from_json"):
+        return typing.cast("Callable[[Any], Any]", getattr(hint, "from_json", hint))
     if is_dataclass(hint):
         return lambda value: from_json(typing.cast("type[Any]", hint), value)
     plain = {Any: lambda value: value, float: _number}

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar, Self
 
+from common.phrases import capital
 from common.versions import CAUCUS
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
@@ -96,6 +98,12 @@ class RunSummary(Document):
         """Whether the run reached its end."""
         return self.status in {COMPLETE, REFUSED}
 
+    @property
+    def forecasts(self) -> dict[str, "Weakness"]:
+        """The warnings as weaknesses, keyed by query."""
+        code = WeaknessCode.ANSWERS_ARE_NOISE
+        return {query: Weakness.from_advice(code, warning) for query, warning in (self.warnings or {}).items()}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic(Document):
@@ -114,23 +122,55 @@ class Traffic(Document):
     bytes_from_parties: int
 
 
+class WeaknessCode(StrEnum):
+    """Names of the weaknesses, which stay the same, the gravest first."""
+
+    RECORDS_DISCLOSED = "records-disclosed"  # more often than test texts, by a test that nothing was learned
+    PRIVATE_TEXTS_PUBLIC = "private-texts-public"
+    LARGE_DELTA = "large-delta"
+    RECORDS_WITHOUT_USER = "records-without-user"
+    TEST_TEXTS_PRIVATE = "test-texts-private"
+    TEST_TEXTS_PUBLIC = "test-texts-public"
+    NO_BETTER_THAN_GUESSING = "no-better-than-guessing"
+    NO_CLEAR_GAIN = "no-clear-gain"  # over the same models without the hospitals
+    ANSWERS_ARE_NOISE = "answers-are-noise"  # spread by less than half of the noise (`signal.HOPELESS`), or so expected
+    LABELS_WITHOUT_TEXT = "labels-without-text"
+    LABEL_SHARES_DIFFER = "label-shares-differ"  # between texts and records, by more than a quarter
+    TEXTS_LOST = "texts-lost"  # more than a tenth of the requested texts
+    TEXTS_REPEATED = "texts-repeated"  # fewer than half of the texts are different
+    PARTIES_WITHOUT_RECORD = "parties-without-record"
+    LABELS_WITHOUT_RECORD = "labels-without-record"
+    LABELS_WITH_ONE_RECORD = "labels-with-one-record"
+    LABELS_IGNORED = "labels-ignored"
+    RECORDS_REPEATED = "records-repeated"
+    UNNAMED = "unnamed"  # of a file of an earlier version
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weakness(Document):
     """A weakness of a run, with advice.
 
     Attributes:
-        what: The weakness, with the run's own figures.
+        code: Its name.
+        what: The weakness and its consequence, with the run's own figures.
         do: The change to make.
         simulation_only: Whether the figures are of private records, without noise.
     """
 
+    code: WeaknessCode = WeaknessCode.UNNAMED
     what: str
     do: str
     simulation_only: bool = False
 
+    @classmethod
+    def from_advice(cls, code: WeaknessCode, advice: str, *, simulation_only: bool = False) -> Self:
+        """Return the weakness of a sentence that has what it is and, after a semicolon, the change to make."""
+        what, _, do = advice.partition("; ")
+        return cls(code=code, what=what, do=capital(do), simulation_only=simulation_only)
+
     def __str__(self) -> str:
         """Return the weakness as one line of text."""
-        return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
+        return f"{self.code}: {self.what}{' (simulation only)' if self.simulation_only else ''}. {self.do}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

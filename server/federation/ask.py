@@ -155,6 +155,7 @@ class Federation:
             if not self._ledger.entries(self._run):  # no answer is kept anywhere that a resumed run could use
                 self._parties.dismiss()
             raise
+        log.info("%d of %d hospitals take part", len(opened), self._plan.parties)
         if self._heard:
             self._heard({party: body.version for party, body in opened.items()})
         return self._exchange_keys(opened, first) if self._plan.secure else Joined(parties=frozenset(opened))

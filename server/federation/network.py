@@ -18,7 +18,8 @@ from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.messages import Parcel
 from common.parcels import contents, parcel_of
-from common.phrases import NumberedParty, Phrase, list_parties
+from common.phrases import NumberedParty, Phrase, join_phrases, list_parties
+from common.system.progress import LONG
 
 log = logging.getLogger("caucus.network")
 
@@ -26,6 +27,7 @@ POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 GRACE_SECONDS = 5.0
 """Additional seconds to wait for a reply whose first parts arrived before the timeout."""
+_WAITING = "%d of %d hospitals %s; waiting up to %g s for %s"
 
 
 class Network(Protocol):
@@ -77,7 +79,7 @@ class FlowerNetwork:
                 logged = len(nodes)
                 missing = [p for node, p in self._enrolled.items() if node not in nodes and p < parties]
                 awaited = list_parties(missing, " and ") if missing else "the others"
-                log.info("%d of %d nodes connected; waiting up to %g s for %s", logged, parties, self._timeout, awaited)
+                log.info(_WAITING, logged, parties, "are connected", self._timeout, awaited)
             time.sleep(POLL_SECONDS)
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
@@ -115,8 +117,8 @@ class FlowerNetwork:
             for message_id, message in zip(self._grid.push_messages(messages), messages, strict=True)
         }
         replies: dict[int, Parcel] = {}
-        waiting = set(node_of)
-        self._deadline = time.monotonic() + timeout
+        waiting, pause, started = set(node_of), LONG, time.monotonic()
+        self._deadline = started + timeout
         while waiting:
             late = time.monotonic() > self._deadline  # before, since a reply may take long while others arrive
             for reply in self._grid.pull_messages(sorted(waiting)):
@@ -129,6 +131,10 @@ class FlowerNetwork:
                 replies[node_of[message_id]] = parcel_of(reply.content)
             if not waiting or late:
                 break
+            if time.monotonic() > started + pause:
+                pause *= 2
+                awaited = join_phrases((self._sender(node_of[message_id]) for message_id in waiting), " and ")
+                log.info(_WAITING, len(replies), len(node_of), "have answered", round(self.seconds_left), awaited)
             time.sleep(POLL_SECONDS)
         for message_id in waiting:
             log.warning("%s: no reply within %g s", self._sender(node_of[message_id]), timeout)

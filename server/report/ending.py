@@ -1,7 +1,7 @@
-"""The last lines of a command that made a data set: its cost, its quality, its folder, and the next command."""
+"""The last lines of a command that made a data set: its cost, its quality, weaknesses, files, and the next command."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common.page.words import catalogue
@@ -17,12 +17,18 @@ from server.guarantee.words import privacy_cost
 from server.report.bars import compared_figures
 from server.report.quality import DISTANCE, WITHOUT, Quality, read_quality, reason_not_measured
 from server.report.verdict import DOUBTS, Judgement, describe_difference, judge
-from server.report.votes import VoteHistogram, read_votes
-from server.report.weaknesses import votes_above_forecast, votes_were_noise
+from server.report.votes import read_votes
+from server.report.weaknesses import gravest_weaknesses, votes_above_forecast, votes_were_noise
+
+_LISTED = {
+    "spans": {"synthetic": "f1", WITHOUT: "zero shot", "other real texts": "real"},
+    "sections": {"synthetic": "order distance", "independent": "independent", "the plan's order": "plan order"},
+}
+"""Names of the figures of held-out spans or sections, keyed by the texts that they are of."""
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield the last lines about a complete run folder: the verdict, the cost, a table of figures, and the files.
+    """Yield the last lines about a complete run folder: verdict, cost, a table of figures, weaknesses, and files.
 
     If the run's texts are refused, a line that says so precedes all other lines.
 
@@ -36,15 +42,17 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     refused = summary is not None and summary.status == REFUSED
     rounds = read_lines(run / RoundReport.FILE, RoundReport.from_json, [])
     votes = tuple(read_votes(run, privacy, rounds)) if privacy else ()
+    names = series(votes_above_forecast(summary, votes), "and") if summary else ""
     lines = {
         "refused": _say("refused", disclosed=metrics.disclosed) if refused else "",
         "verdict": _verdict(quality, missing, noise=votes_were_noise(votes)),
         "privacy": privacy_cost(privacy),
         quality.measure: _table(metrics, quality),
         "counted": "" if quality.counted is None else _say("counted", q=quality),
-        "votes": _votes(summary, votes) if summary else "",
-        "spans": _spans(metrics),
-        "sections": _sections(metrics),
+        "votes": _say("surprise", names=names) if names else "",
+        "spans": _listed("spans", metrics, percent),
+        "sections": _listed("sections", metrics, "{:.2f}".format),
+        "poor": f"\n{'':<10}".join(gravest_weaknesses(run)),
         "texts": f"{run / TEXTS} ({count:,})" if count else "none",
         "report": str(run / "report.html"),
         "as JSON": str(run / "report.json"),
@@ -76,31 +84,9 @@ def _table(metrics: Metrics, quality: Quality) -> str:
     return "\n".join([_say("head", q=quality), *rows]) if rows else ""
 
 
-def _listed(name: str, figures: Mapping[str, float | None], form: Callable[[float], str], **facts: object) -> str:
-    """Return the figures that were measured, in a message of this name; empty if none was."""
-    shown = ", ".join(f"{words} {form(value)}" for words, value in figures.items() if value is not None)
-    return _say(name, shown=shown, **facts) if shown else ""
-
-
-def _votes(summary: RunSummary, votes: tuple[VoteHistogram, ...]) -> str:
-    """Return whether the votes were noise, or rose above it against the forecast; empty if that is no surprise."""
-    if votes_were_noise(votes):
-        return _say("noise")
-    names = series(votes_above_forecast(summary, votes), "and")
-    return _say("surprise", names=names) if names else ""
-
-
-def _spans(metrics: Metrics) -> str:
-    """Return what a token classifier learns from the texts and from references; empty without held-out spans."""
-    names = {"synthetic": "f1", WITHOUT: "zero shot", "other real texts": "real"}
-    measured = metrics.finite
-    return _listed("spans", {words: measured.get(f"spans: {name}") for words, name in names.items()}, percent)
-
-
-def _sections(metrics: Metrics) -> str:
-    """Return how the order and the lengths of sections differ from those of real texts; empty without sections."""
-    names = {"synthetic": "order distance", "independent": "independent", "the plan's order": "plan order"}
-    measured = metrics.finite
-    apart = {words: measured.get(f"sections: {name}") for words, name in names.items()}
-    words, real = (measured.get(f"sections: {name}") for name in ("words", "words real"))
-    return _listed("sections", apart, "{:.2f}".format, words=words, real=real)
+def _listed(group: str, metrics: Metrics, form: Callable[[float], str]) -> str:
+    """Return the figures of a group that were measured, in the message of its name; empty if none was."""
+    start = f"{group}: "
+    measured = {name.removeprefix(start): value for name, value in metrics.finite.items() if name.startswith(start)}
+    shown = [f"{words} {form(measured[name])}" for words, name in _LISTED[group].items() if name in measured]
+    return _say(group, shown=", ".join(shown), measured=measured) if shown else ""

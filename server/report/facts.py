@@ -18,7 +18,7 @@ from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
-from server.documents.run import TEXTS, InputWeaknesses, RunSummary, Weakness
+from server.documents.run import TEXTS, InputWeaknesses, RunSummary, Weakness, WeaknessCode
 from server.domain import Candidate, number_from_one
 from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
@@ -98,17 +98,10 @@ class Facts:
 
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
-        """Weaknesses of the run's files and of its results."""
-        if self.run is None:
-            return tuple(self.inputs)
-        return *self.inputs, *find_weaknesses(
-            self.run,
-            privacy=self.privacy,
-            rounds=self.rounds,
-            metrics=self.metrics,
-            texts=self.texts,
-            votes=self.votes,
-        )
+        """Weaknesses of the run's files and of its results, the gravest first."""
+        read = {name: getattr(self, name) for name in ("privacy", "rounds", "metrics", "texts", "votes")}
+        found = find_weaknesses(self.run, **read) if self.run else ()
+        return tuple(sorted((*self.inputs, *found), key=lambda weakness: [*WeaknessCode].index(weakness.code)))
 
     @property
     def labelled(self) -> bool:

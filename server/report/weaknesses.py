@@ -3,17 +3,7 @@
 The weaknesses follow from the content of a run folder, which is public or released: texts, figures on test texts,
 noised answers. Only a simulation has the records' own labels (`simulations/private_evaluation`), and weaknesses that
 follow from these labels are marked as such. No two pieces of a run's advice move a setting in opposite directions: the
-causes come first, and decide (`fewer`). `english.yaml` has the sentences, by the names below.
-
-    repeated         fewer than half of the texts are different
-    lost             more than a tenth of the requested texts
-    guessing, gain   not clearly better than guessing, or than the same models without the hospitals
-    votes            spread over the candidates, without their noise, by less than half of the noise
-                     (`signal.HOPELESS`)
-    without_text     labels without any text
-    labels           fractions of texts and records that differ by more than a quarter
-    disclosures      records are disclosed more often than test texts, by a test of the hypothesis that nothing was
-                     learned
+causes decide (`fewer`). `english.yaml` has the sentences, by the codes (`server.documents.run.WeaknessCode`).
 
 Before the first answer a run warns about queries whose answers noise is expected to drown
 (`server/planning/signal.py`). Such a warning is also a weakness, until the votes are available: then the measurement
@@ -31,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.page.words import catalogue
-from common.phrases import percent, series
+from common.phrases import capital, percent, series
+from common.system.files import text_of
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.documents.run import InputWeaknesses, RunSummary, Weakness
+from server.documents.run import RunSummary, Weakness, WeaknessCode
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.messages import fill_in
@@ -44,7 +35,7 @@ from server.llm.use import counts_of_losses
 from server.planning.signal import FEWER_CANDIDATES, HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.quality import WITHOUT, Quality, read_quality
-from server.report.verdict import Judgement, compare_gain, describe_difference, judge
+from server.report.verdict import Judgement, compare_gain, judge
 from server.report.votes import VoteHistogram
 
 MANY_LOST = 0.1
@@ -53,6 +44,8 @@ APART = 0.25
 """Total variation from which labels of texts and records differ widely: one text in four would need another label."""
 MOST_NAMED = 3
 """Maximum number of labels that a sentence names."""
+MOST_SHOWN = 5
+"""Maximum number of weaknesses in the last lines of a command."""
 FEWER_TEXTS = "ask for fewer texts (method.samples)"
 """Step that helps where texts repeat others."""
 
@@ -70,46 +63,42 @@ def find_weaknesses(
     votes: Sequence[VoteHistogram],
 ) -> tuple[Weakness, ...]:
     """Return all weaknesses of a run folder."""
-    repeated, lost, noise = tuple(_repeated(texts)), tuple(_lost(rounds)), tuple(_votes(run, privacy, votes))
     # Repeated texts, lost duplicates, and votes that are noise are causes of what more texts could mend, and more texts
     # make them worse.
-    advised = [cause.do for cause in (*repeated, *lost, *noise)]
-    fewer = any(step in do for do in advised for step in (FEWER_TEXTS, FEWER_CANDIDATES))
+    causes = (*_repeated(texts), *_lost(rounds), *_votes(run, privacy, votes))
+    fewer = any(step in cause.do.lower() for cause in causes for step in (FEWER_TEXTS, FEWER_CANDIDATES))
     more = 0 if fewer else len(texts)
     return (
-        *repeated,
-        *lost,
+        *causes,
         *(_quality(run, privacy, rounds, read_quality(metrics), more) if texts else ()),
-        *noise,
         *_labels(run, texts, record_shares(privacy, rounds, metrics), more),
         *_disclosures(metrics),
     )
 
 
-def read_weaknesses(run: Path, *, of_inputs: bool = True) -> list[Weakness]:
-    """Return the weaknesses in the report of a run folder; none if the report is missing or damaged.
-
-    Args:
-        run: The run folder.
-        of_inputs: Whether to include those of a simulation's files, which its log has from the start.
-    """
-    path = run / "report.json"
+def read_weaknesses(run: Path) -> list[Weakness]:
+    """Return the weaknesses in the report of a run folder, the gravest first; none if it is missing or damaged."""
     try:
-        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        logged = None if of_inputs else InputWeaknesses.load_if_there(run)
-        every = [Weakness(**weakness) for weakness in facts.get("weaknesses", ())]
-        return [weakness for weakness in every if logged is None or weakness not in logged.weaknesses]
+        facts = json.loads(text_of(run / "report.json") or "{}")
+        return [Weakness.from_json(weakness) for weakness in facts.get("weaknesses", ())]
     except (AttributeError, TypeError, ValueError):  # one such folder must not keep `status` from showing the others
         return []
 
 
-def _weakness(name: str, *, simulation_only: bool = False, **facts: object) -> Weakness:
+def gravest_weaknesses(run: Path) -> list[str]:
+    """Return a line on each of a run's gravest weaknesses, and one on the number of the others, if any."""
+    every = read_weaknesses(run)
+    more = len(every) - MOST_SHOWN
+    return [*map(str, every[:MOST_SHOWN]), *[f"and {more} more: see report.html"] * (more > 0)]
+
+
+def _weakness(code: WeaknessCode, *, simulation_only: bool = False, **facts: object) -> Weakness:
     """Return a weakness in the words of the catalogue: what it is, and the steps of which any may help."""
-    say = getattr(catalogue(__package__).weaknesses, name)
+    say = getattr(catalogue(__package__).weaknesses, code)
     facts |= {"without": WITHOUT, "fewer_texts": FEWER_TEXTS, "fewer_candidates": FEWER_CANDIDATES}
     steps = filter(None, (fill_in(step, **facts) for step in say.steps))
-    do = f"{say.before + ' ' if hasattr(say, 'before') else ''}{series(list(steps), 'or')}"
-    return Weakness(what=fill_in(say.what, **facts), do=do, simulation_only=simulation_only)
+    do = capital(f"{say.before + ' ' if hasattr(say, 'before') else ''}{series(list(steps), 'or')}")
+    return Weakness(code=code, what=fill_in(say.what, **facts), do=do, simulation_only=simulation_only)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -121,7 +110,7 @@ def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
     """Yield a weakness if fewer than half of the texts would be left without exact duplicates."""
     different = len({text.text for text in texts})
     if len(texts) >= _FEWEST and 2 * different < len(texts):
-        yield _weakness("repeated", different=different, texts=len(texts))
+        yield _weakness(WeaknessCode.TEXTS_REPEATED, different=different, texts=len(texts))
 
 
 def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
@@ -132,7 +121,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
     kinds = counts_of_losses(*(counted for report in rounds for counted in (report.losses, report.cleaned)))
     frequent = sorted(kinds.items(), key=lambda item: -item[1].total())[:MOST_NAMED]
     yield _weakness(
-        "lost",
+        WeaknessCode.TEXTS_LOST,
         lost=lost,
         requested=requested,
         reasons=", ".join(f"{kind}: {models.total():,}" for kind, models in frequent),
@@ -145,18 +134,12 @@ def _quality(
 ) -> Iterator[Weakness]:
     """Yield a weakness if texts are no better than guessing, and one if they are no better than the same models' alone.
 
-    Args:
-        run: The run.
-        privacy: Its guarantee.
-        rounds: Its rounds.
-        quality: The figures.
-        more: Number of the texts, of which more may help; 0 if more texts make a cause worse.
+    `more` is the number of the texts, of which more may help; it is 0 if more texts make a cause worse.
     """
     gain, labels = quality.gain, run.labels or {}
     shown: dict[str, Any] = {
         "q": quality,
         "judgement": gain and compare_gain(gain),
-        "difference": gain and describe_difference(quality, gain),
         "labels": len(labels),
         "bare": sum(not description for description in labels.values()),
         "models": _listed(sorted(rounds[0].requested)) if rounds else "",
@@ -166,9 +149,9 @@ def _quality(
         "noised": privacy is not None and guarantee_kind(privacy) is Kind.BOUNDED,
     }
     if judge(quality) in {Judgement.BELOW_GUESSING, Judgement.UNCLEAR} and quality.tested:
-        yield _weakness("guessing", **shown)
+        yield _weakness(WeaknessCode.NO_BETTER_THAN_GUESSING, **shown)
     if gain and not gain.clear:
-        yield _weakness("gain", **shown)
+        yield _weakness(WeaknessCode.NO_CLEAR_GAIN, **shown)
 
 
 def votes_were_noise(votes: Sequence[VoteHistogram]) -> bool:
@@ -203,12 +186,12 @@ def _is_noise(sums: NDArray[np.float64]) -> bool:
 
 def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[VoteHistogram]) -> Iterator[Weakness]:
     """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
-    warnings, spreads = run.warnings or {}, _spreads(votes)
+    forecasts, spreads = run.forecasts, _spreads(votes)
     for name, sums in spreads.items():
         if _is_noise(sums):
             numbers, spread, noise = sums
             weakness = _weakness(
-                "votes",
+                WeaknessCode.ANSWERS_ARE_NOISE,
                 query=name,
                 numbers=int(numbers),
                 spread=math.sqrt(spread / numbers),
@@ -216,11 +199,8 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[VoteHistogr
                 method=run.method,
                 privacy=privacy,
             )
-            yield replace(weakness, do=warnings.get(name, "").partition("; ")[2] or weakness.do)
-    for name, warning in warnings.items():
-        if name not in spreads:
-            what, _, do = warning.partition("; ")
-            yield Weakness(what=what, do=do)
+            yield replace(weakness, do=forecasts.get(name, weakness).do)
+    yield from (forecast for name, forecast in forecasts.items() if name not in spreads)
 
 
 def _labels(
@@ -233,7 +213,8 @@ def _labels(
         return
     labels = run.labels or {}
     if without := [label for label in labels if label not in weights]:
-        yield _weakness("without_text", number=len(without), labels=len(labels), names=_listed(without), more=more)
+        code = WeaknessCode.LABELS_WITHOUT_TEXT
+        yield _weakness(code, number=len(without), labels=len(labels), names=_listed(without), more=more)
     shares, exact = known
     gaps = {label: weights[label] / total - shares.get(label, 0.0) for label in sorted({*shares, *weights})}
     apart = sum(map(abs, gaps.values())) / 2
@@ -246,9 +227,10 @@ def _labels(
         f"{percent(shares.get(label, 0.0), 0)} of the {unit}records"
         for label in sorted(gaps, key=lambda label: -abs(gaps[label]))[:MOST_NAMED]
     )
-    yield _weakness("labels", apart=apart, exact=exact, named=named, method=run.method, simulation_only=exact)
+    code = WeaknessCode.LABEL_SHARES_DIFFER
+    yield _weakness(code, apart=apart, exact=exact, named=named, method=run.method, simulation_only=exact)
 
 
 def _disclosures(metrics: Metrics) -> Iterator[Weakness]:
     if metrics.disclosed:
-        yield _weakness("disclosures", features=metrics.disclosed, simulation_only=True)
+        yield _weakness(WeaknessCode.RECORDS_DISCLOSED, features=metrics.disclosed, simulation_only=True)

@@ -41,6 +41,7 @@ from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.prepare.calls import AGREED
 from server.prepare.compose import compose_settings, reload_settings
+from server.report.weaknesses import gravest_weaknesses
 from server.settings.schema import Settings
 from server.settings.sections import name_of, setting, with_values
 from simulations import run
@@ -271,6 +272,8 @@ def _run(settings: Settings, folder: Path) -> Result:
     with _logging_to(folder):
         try:
             run.simulate(with_values(settings, AGREED), folder)  # a program is told in the log, and not asked
+            for weakness in gravest_weaknesses(folder):
+                run.log.warning("%s", weakness)  # the log that has those of the files from the start
         except (KeyboardInterrupt, *EXPECTED) as stopped:
             if (folder / RunSummary.FILE).exists() and not isinstance(stopped, CheckpointError):
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped

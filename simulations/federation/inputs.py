@@ -17,7 +17,7 @@ from common.domain import Record, is_one_population
 from common.errors import CheckpointError, ConfigError
 from common.labelled_files import duplicates
 from common.system.files import SECRET, write_atomic
-from server.documents.run import InputWeaknesses, Weakness
+from server.documents.run import InputWeaknesses, Weakness, WeaknessCode
 from server.planning.make_plan import check_delta, large_delta
 from server.prepare.build import build
 from server.report.quality import ACCURACY, MICRO_F1
@@ -111,15 +111,11 @@ def _measure(source: Source) -> str:
 
 def _dealing(source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weakness]:
     if isinstance(source, LabelledFiles) and (repeated := duplicates(list(chain.from_iterable(dealt)))):
-        yield _private(
-            f"{repeated} rows of the training file repeat others, and each votes",
-            "remove those that are no records of their own",
-        )
+        what = f"{repeated} rows of the training file repeat others, and each votes"
+        yield _private(WeaknessCode.RECORDS_REPEATED, what, "Remove those that are no records of their own")
     if empty := sum(not share for share in dealt):
-        yield _private(
-            f"{empty} of {len(dealt)} parties have no record: they contribute noise alone",
-            "take fewer parties (federation.parties)",
-        )
+        what = f"{empty} of {len(dealt)} parties have no record: they contribute only noise"
+        yield _private(WeaknessCode.PARTIES_WITHOUT_RECORD, what, "Take fewer parties (federation.parties)")
 
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[Weakness]:
@@ -129,35 +125,30 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[Weakness]:
         return
     counts = Counter(label for record in private for label in task.labels_of(record))
     if task.one_label and (several := sum(bool(record.more) for record in private)):
-        yield _private(
-            f"{several} rows have several labels, of which only the first counts", "raise task.labels_per_text"
-        )
+        what = f"{several} rows have several labels, of which only the first counts"
+        yield _private(WeaknessCode.LABELS_IGNORED, what, "Raise task.labels_per_text")
     if absent := [label for label in labels if not counts[label]]:
-        yield _private(
-            f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone",
-            "leave out of task.labels those that you know to be absent without the records",
-        )
+        what = f"{len(absent)} of {len(labels)} labels have no record: their votes are only noise"
+        do = "Leave out of task.labels those that you know to be absent without the records"
+        yield _private(WeaknessCode.LABELS_WITHOUT_RECORD, what, do)
     if single := [label for label in labels if counts[label] == 1]:
-        more = ", ..." if len(single) > _SHOWN else ""
-        yield _private(
-            f"{len(single)} of {len(labels)} labels have one record, too few to be seen in the noise: "
-            f"{', '.join(single[:_SHOWN])}{more}",
-            "look whether a label is misspelt",
-        )
+        named = ", ".join([*single[:_SHOWN], *["..."] * (len(single) > _SHOWN)])
+        what = f"{len(single)} of {len(labels)} labels have one record, too few to be seen in the noise: {named}"
+        yield _private(WeaknessCode.LABELS_WITH_ONE_RECORD, what, "Look whether a label is misspelt")
 
 
 def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Iterator[Weakness]:
     of_users = settings.privacy.unit == "user"
     if of_users and (unnamed := sum(record.user is None for record in private)):
         yield _private(
+            WeaknessCode.RECORDS_WITHOUT_USER,
             f"privacy.unit=user, and {unnamed} of {len(private)} records name no user: at a party these are one user "
             "of whom a query counts only as many records as the plan protects",
-            "name users in a column user",
+            "Name users in a column user",
         )
     units = len({record.user for record in private}) if of_users else len(private)
     for line in large_delta(settings.privacy.delta, units, f"the number of {'users' if of_users else 'records'}"):
-        what, _, do = line.partition("; ")
-        yield _private(what, do)
+        yield Weakness.from_advice(WeaknessCode.LARGE_DELTA, line, simulation_only=True)
 
 
 def _other_files(
@@ -165,18 +156,15 @@ def _other_files(
 ) -> Iterator[Weakness]:
     if not isinstance(source, LabelledFiles):
         return
-    measure = _measure(source)
     texts = {_normal(record.text) for record in private}
-    if shared := sum(_normal(record.text) in texts for record in held_out):
-        of_test = f"{shared} of {len(held_out)} texts of task.test"
-        yield _private(f"{of_test} are private records too: the {measure} is too high", "take other texts (task.test)")
     public = set(map(_normal, public_texts))
-    if shared := sum(_normal(record.text) in public for record in held_out):
-        of_test = f"{shared} of {len(held_out)} texts of task.test"
-        yield Weakness(
-            what=f"{of_test} are in task.public_text too, from which models learn: the {measure} is too high",
-            do="take other texts (task.test)",
-        )
+    for code, known, where in (
+        (WeaknessCode.TEST_TEXTS_PRIVATE, texts, "private records too"),
+        (WeaknessCode.TEST_TEXTS_PUBLIC, public, "in task.public_text too, from which models learn"),
+    ):
+        if shared := sum(_normal(record.text) in known for record in held_out):
+            what = f"{shared} of {len(held_out)} texts of task.test are {where}: the {_measure(source)} is too high"
+            yield Weakness(code=code, what=what, do="Take other texts (task.test)", simulation_only=known is texts)
     if shared := len(texts & public):
         if shared > _MOST_SHARED * len(texts):
             raise ConfigError(
@@ -187,15 +175,16 @@ def _other_files(
                 do="Name another file, or none: task.public_text=null",
             )
         yield _private(
+            WeaknessCode.PRIVATE_TEXTS_PUBLIC,
             f"{shared} of {len(texts)} private texts are in task.public_text too: models learn from them and prompts "
             "show them word for word, which no guarantee covers",
-            "remove them from task.public_text",
+            "Remove them from task.public_text",
         )
 
 
-def _private(what: str, do: str) -> Weakness:
+def _private(code: WeaknessCode, what: str, do: str) -> Weakness:
     """Return a weakness that reveals something about the private records without noise."""
-    return Weakness(what=what, do=do, simulation_only=True)
+    return Weakness(code=code, what=what, do=do, simulation_only=True)
 
 
 def _normal(text: str) -> str:

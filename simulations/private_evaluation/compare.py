@@ -20,7 +20,6 @@ from server.documents.metrics import Group, Metrics
 from server.evaluation import label_sets, projection, small_model
 from server.evaluation.small_model import Evaluation
 from server.metrics import multilabel
-from server.report.weaknesses import read_weaknesses
 from server.report.write import write_report
 from simulations.private_evaluation.of_records import MeasuredWithRecords, record_groups
 
@@ -32,7 +31,7 @@ MOST_MAPPED = 2000
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and rewrite the report."""
-    log.info("comparing with the private records, for this simulation alone")
+    log.info("[4/4] comparing with the private records, for this simulation only")
     scores = None
     if measured.one_label and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
@@ -41,9 +40,6 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     Metrics.load(folder).adding(shares | record_groups(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)
-    for weakness in read_weaknesses(folder, of_inputs=False):
-        if weakness.simulation_only:
-            log.warning("%s", weakness)
 
 
 def real_private(

@@ -193,6 +193,16 @@ def test_a_late_reply_leaves_at_the_first_doubling_at_which_it_is_ready_and_the_
     assert ("or busy" in caplog.text) == (times > 1)
 
 
+@pytest.mark.parametrize("of_hospital", [True, False])
+def test_a_hospitals_log_has_a_line_for_an_answered_question_and_a_simulations_has_none(of_hospital, tmp_path, caplog):
+    caplog.set_level("INFO", "caucus.party")
+    party = service(tmp_path, 0, **({"schedule": schedule(Clock())} if of_hospital else {}))
+    for request in (m.Open(PLAIN.to_json()), m.Ask(query())):
+        send(party, request)
+    said = f"question 1 of {PLAIN.total_queries // PLAIN.max_attempts} of run run"
+    assert sum(said in message for message in caplog.messages) == len(caplog.messages) == of_hospital
+
+
 def timed(folder, monkeypatch, private, limits=None, seconds_a_record=0.001):
     """When the replies to an opening and a question leave, of a party that takes so long for each of its records."""
     folder.mkdir()

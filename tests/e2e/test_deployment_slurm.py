@@ -45,7 +45,8 @@ def test_a_hospital_answers_by_a_job_that_ends_and_is_never_there_twice(cluster)
         script.write_text(quick.replace("%x-%j", f"{deployed.folder}/%x-%j"))
         deployed.up(0)
         run = deployed.start("run-job", "caucus-coordinator", "run", deployed.here, "job", *SMALL, EXACT, "--wait")
-        wait(lambda: "1 of 2 nodes connected" in text(deployed.here / "runs" / "job" / "run.log"), "a run that waits")
+        log = deployed.here / "runs" / "job" / "run.log"
+        wait(lambda: "1 of 2 hospitals are connected" in text(log), "a run that waits")
         first, second = (submitted(cluster, script, deployed.at(1)) for _ in range(2))
         assert run.wait(400) == 0
         assert slurm.job(cluster, first)[0] == "RUNNING"

@@ -21,7 +21,7 @@ def night(deployed, *words, nights, code):
     """The coordinator's command waits for the hospitals, which are started and end by themselves: their last lines."""
     run = deployed.start("run-nightly", "caucus-coordinator", words[0], deployed.here, "nightly", *words[1:], "--wait")
     log = deployed.here / "runs" / "nightly" / "run.log"
-    wait(lambda: text(log).count("0 of 2 nodes connected") == nights, "a run that waits")
+    wait(lambda: text(log).count("0 of 2 hospitals are connected") == nights, "a run that waits")
     deployed.up(options=("--until-idle", f"{IDLE}s"))
     assert run.wait(400) == code
     started = time.monotonic()

@@ -124,7 +124,7 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
     shown = output.splitlines()
     for number in (1, 2, 3):
         assert sum(f"round {number} of 3: " in line for line in shown) == 1
-    assert f"done: {there}/report.html" in shown
+    assert f"report:   {there}/report.html" in shown
     assert shown[-1] == f"{there}/report.html"
     assert "Installing" not in output
 

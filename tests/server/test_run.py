@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,13 +17,14 @@ from common.versions import CAUCUS
 from server.app import run_with
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.documents.metrics import Metrics
-from server.documents.run import ZERO_SHOT
+from server.documents.run import ZERO_SHOT, WeaknessCode
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.fusegen import FuseGen
 from server.methods.wasp import Wasp
 from server.prepare.components import RunComponents
 from server.prepare.compose import compose_settings
+from server.report.ending import ending
 from server.report.weaknesses import read_weaknesses
 from server.run_folder import read_candidates
 from server.settings.schema import Hospital
@@ -123,7 +125,8 @@ def test_a_run_whose_answers_will_be_noise_warns_once_and_its_report_says_so(set
     run(with_parts(setup, plan=noised.plan))
     (warning,) = about(setup)["warnings"].values()
     assert "0.47 votes" in warning
-    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(warning) == 1
+    what = f"{WeaknessCode.ANSWERS_ARE_NOISE}: {warning.partition('; ')[0]}. "
+    assert sum(record.getMessage().startswith(what) for record in caplog.records) == 1
 
 
 def test_a_run_that_asks_nobody_is_not_compared_with_itself(setup):
@@ -150,12 +153,27 @@ def test_a_run_goes_through_its_rounds_compares_its_first_texts_and_closes(setup
     assert len(kept) == metrics.count("zero_shot", "trained_on") == 8
     assert metrics.figure("zero_shot", "difference").value is None  # too few show how much their choice matters
 
-    (weakness,) = map(str, read_weaknesses(setup.folder))
-    assert weakness.startswith("accuracy 0.50")
+    (weakness,) = read_weaknesses(setup.folder)
+    assert weakness.code is WeaknessCode.NO_BETTER_THAN_GUESSING
+    assert weakness.what.startswith("accuracy 0.50")
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings.count(weakness) == 1
+    assert list(ending(setup.folder)).count(f"poor:     {weakness}") == 1  # the last lines have it, the log has not
+    assert str(weakness) not in warnings
     assert not any("noise" in warning for warning in warnings)
-    assert f"{weakness}." in (setup.folder / "report.html").read_text()
+    assert f"{weakness.what}. {weakness.do}." in (setup.folder / "report.html").read_text()
+
+
+def test_the_log_numbers_the_steps_counts_hospitals_and_rounds_and_estimates_the_time_left(setup, caplog):
+    caplog.set_level("INFO", "caucus")
+    run(setup)
+    lines = [record.getMessage() for record in caplog.records]
+    steps = [re.match(r"\[(\d)/(\d)\] ", line) for line in lines]
+    assert [found.groups() for found in steps if found] == [(step, "4") for step in "123334"]
+    assert lines.count("3 of 3 hospitals take part") == 1
+    rounds = [line for line in lines if line.startswith("[3/4]")]
+    assert [f"round {number} of 3: " in line for number, line in enumerate(rounds, start=1)] == [True] * 3
+    assert ["about " in line for line in rounds] == [True, True, False]
+    assert all("ε ∞ of ∞ spent" in line for line in rounds)
 
 
 def test_versions_that_named_hospitals_tell_are_kept_each_with_its_time(setup):

@@ -19,6 +19,7 @@ from server.command import main
 from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import HospitalVersion, HospitalVersions
+from server.documents.run import Weakness, WeaknessCode
 from server.failure import lock_folder
 from server.prepare.compose import compose_settings, store
 from tests.support.flower import DONE, SERVE, SMALL, coordinated, under_way
@@ -78,11 +79,13 @@ def test_a_run_that_ends_well(flower, capsys):
     assert (run["name"], run["status"], run["weaknesses"]) == ("first", "complete", [])
     assert again(flower) == 0  # nothing is left to do
     assert flower.asked.count("run") == 1
-    poor = {"weaknesses": [{"what": "inaccurate", "do": "write more", "simulation_only": False}]}
-    (flower.folder / "runs" / "first" / "report.json").write_text(json.dumps(poor))
-    assert status(flower, capsys)["weaknesses"] == ["inaccurate; write more"]
+    poor = Weakness(code=WeaknessCode.NO_CLEAR_GAIN, what="inaccurate", do="Write more")
+    report = json.dumps({"weaknesses": [poor.to_json()]})
+    (flower.folder / "runs" / "first" / "report.json").write_text(report)
+    assert status(flower, capsys)["weaknesses"] == [str(poor)]
     assert again(flower, "follow") == 0
-    assert capsys.readouterr().out.splitlines()[0] == "round 1 of 1"
+    first, *others = capsys.readouterr().out.splitlines()
+    assert (first, others.count(f"poor:     {poor}")) == ("round 1 of 1", 1)
 
 
 def test_status_says_who_is_online_and_since_when(flower, capsys):

@@ -23,7 +23,7 @@ from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Figure, Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.documents.run import RunSummary
+from server.documents.run import RunSummary, WeaknessCode
 from tests.support.documents import privacy_json, report_of, round_json, summary_json
 
 ROOT = Path(server.documents.__file__).parents[2]
@@ -39,6 +39,7 @@ DOCUMENTS = [
 SPECIAL = {
     Metrics: {"utility": {"accuracy": {"value": 0.5}}, "note": "a text"},
     TextMap: {"explained": [0.5, 0.25], "mean": [0.0], "axes": [[1.0], [0.5]], "points": [[1.5, 2]]},
+    WeaknessCode: WeaknessCode.LARGE_DELTA.value,
     PrivateMap: {"simulation_only": True, "points": {"flu": [[1.5, 2]]}},
 }
 

@@ -103,6 +103,17 @@ def test_nobody_there_and_nobody_who_answers(caplog):
     assert any(message.startswith("party 1: ") and "0 s" in message for message in caplog.messages)
 
 
+def test_while_replies_are_awaited_a_line_counts_those_that_came_and_names_the_others_ever_more_rarely(
+    monkeypatch, caplog
+):
+    monkeypatch.setattr(network, "LONG", 0.02)
+    asked = FlowerNetwork(Grid({70: reply(0), 80: None}), timeout=0.2, enrolled={70: 0, 80: 1})
+    assert asked.join(PARCEL, 2).keys() == {0}
+    lines = [message for message in caplog.messages if message.startswith("1 of 2")]
+    assert 1 <= len(lines) <= 4
+    assert all("party 1" in line and "party 0" not in line for line in lines)
+
+
 @pytest.mark.parametrize(("enrolled", "waited"), [({70: 0}, 0.2), ({}, 0.0)])
 def test_a_hospital_has_its_schedules_time_before_the_timeout_begins(enrolled, waited, caplog):
     asked = FlowerNetwork(Grid({70: reply(0)}), timeout=0.0, enrolled=enrolled)

@@ -12,6 +12,7 @@ from common.page.access import HEADERS, SANDBOXED
 from common.page.words import sentences
 from common.phrases import group_by_four
 from server.deploy.run_state import DIED
+from server.documents.run import Weakness, WeaknessCode
 from server.failure import lock_folder
 from server.page.app import PAGES
 from server.page.runs import MOST_LINES
@@ -60,12 +61,12 @@ def test_what_is_poor_about_a_complete_run_is_said(browser, flower):
     folder = under_way(flower)
     for name, content in {**flower.leaves, "lock": "", "synthetic.jsonl": CANARY}.items():
         (folder / name).write_text(content)
-    weakness = {"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}
-    (folder / "report.json").write_text(json.dumps({"weaknesses": [weakness]}))
+    weakness = Weakness(code=WeaknessCode.NO_CLEAR_GAIN, what="accuracy 0.2", do="Write more texts")
+    (folder / "report.json").write_text(json.dumps({"weaknesses": [weakness.to_json()]}))
     assert "caucus-coordinator steer" not in text_of(browser)
     (folder / "census.json").touch()
     for path in ("", "run?name=first"):
-        assert "accuracy 0.2; write more texts" in text_of(browser, path)
+        assert str(weakness) in text_of(browser, path)
     text = text_of(browser)
     assert actions(browser) == ["send"]
     for command in (f"publish {folder} --license", f"steer {folder} llm=", f"evaluate {folder} --test"):

@@ -1,6 +1,7 @@
 """Each weakness of a run that has it, and of one that has not."""
 
 import itertools
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,20 @@ import pytest
 from common.domain import UNLABELLED
 from common.page.words import catalogue
 from server.documents.metrics import Metrics
+from server.documents.run import InputWeaknesses, Weakness, WeaknessCode
 from server.domain import Candidate
 from server.planning.signal import FEWER_CANDIDATES
-from server.report import weaknesses as weaknesses_module
 from server.report.votes import VoteHistogram
-from server.report.weaknesses import find_weaknesses, read_weaknesses, votes_above_forecast, votes_were_noise
+from server.report.weaknesses import (
+    MOST_SHOWN,
+    find_weaknesses,
+    gravest_weaknesses,
+    read_weaknesses,
+    votes_above_forecast,
+    votes_were_noise,
+)
 from server.report.write import write_report
+from simulations.federation import inputs
 from tests.support.documents import answer_with_noise, edit, privacy, report_of, summary, write_run
 from tests.support.pages import Page
 from tests.support.screens import assert_accepted, under_headings
@@ -196,19 +205,55 @@ def directions(advice):
         yield from ((name, raised) for name in re.findall(r"\b(?:task|method|llm|federation)\.\w+", step) if raised)
 
 
-def test_no_two_pieces_of_advice_of_a_run_move_a_setting_in_opposite_directions(monkeypatch):
-    said, weakness = set(), weaknesses_module._weakness
-
-    def noted(name, **facts):
-        said.add(name)
-        return weakness(name, **facts)
-
-    monkeypatch.setattr(weaknesses_module, "_weakness", noted)
+def test_no_two_pieces_of_advice_of_a_run_move_a_setting_in_opposite_directions():
     for pair in itertools.combinations_with_replacement(FAULTS, 2):
         advice = [weakness.do for weakness in together(*pair)]
         moved = set(itertools.chain.from_iterable(map(directions, advice)))
         assert not {name for name, way in moved if (name, -way) in moved}, pair
-    assert said == vars(catalogue("server.report").weaknesses).keys(), "a weakness that no fault above leads to"
+
+
+OF_FILES = {
+    code
+    for code in WeaknessCode
+    if re.search(rf"\bWeaknessCode\.{code.name}\b", Path(inputs.__file__).read_text(encoding="utf-8"))
+}
+"""The weaknesses of a simulation's files."""
+
+
+def test_each_code_of_results_has_a_sentence_and_a_fault_with_advice():
+    found = [weakness for fault in FAULTS for weakness in together(fault)]
+    assert all(weakness.what and weakness.do for weakness in found)
+    of_results = {weakness.code for weakness in found}
+    assert of_results == vars(catalogue("server.report").weaknesses).keys()
+    assert of_results ^ OF_FILES == set(WeaknessCode) - {WeaknessCode.UNNAMED}
+
+
+@pytest.mark.parametrize("code", WeaknessCode)
+def test_each_code_is_a_few_lower_case_words_that_no_other_has(code):
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
+    assert [*WeaknessCode].count(code) == list(WeaknessCode.__members__.values()).count(code) == 1
+
+
+@pytest.mark.parametrize("number", range(len(WeaknessCode)))
+def test_the_gravest_five_of_a_report_are_shown_and_the_others_counted(number, tmp_path):
+    run = write_run(tmp_path / "run")
+    given = [Weakness(code=code, what=f"what of {code}", do="Do it") for code in [*WeaknessCode][:number]]
+    InputWeaknesses(weaknesses=tuple(reversed(given))).save(run)
+    write_report(run)
+    assert read_weaknesses(run) == given
+    shown = gravest_weaknesses(run)
+    assert shown[:MOST_SHOWN] == list(map(str, given[:5]))
+    assert len(shown) == min(number, MOST_SHOWN + 1)
+    assert [line for line in shown[MOST_SHOWN:] if f" {number - 5} more" not in line or "report.html" not in line] == []
+
+
+def test_weaknesses_of_an_earlier_version_have_no_code_and_are_read(tmp_path):
+    run = write_run(tmp_path / "run")
+    old = {"what": "two rows repeat others", "do": "remove them", "simulation_only": True}
+    (run / "input_weaknesses.json").write_text(json.dumps({"weaknesses": [old], "format": 1}))
+    write_report(run)
+    (weakness,) = read_weaknesses(run)
+    assert (weakness.code, weakness.what) == (WeaknessCode.UNNAMED, old["what"])
 
 
 def test_find_weaknesses_texts_below_guessing_and_a_loss_are_two():
@@ -249,7 +294,8 @@ def test_a_foreign_file_has_no_weaknesses_and_still_a_page(tmp_path):
 def test_warnings_of_an_earlier_version_stay(tmp_path):
     run = write_run(tmp_path / "run")
     write_report(edit(run, "run.json", warnings=["votes will be noise; more records"]))
-    assert "votes will be noise; more records" in map(str, read_weaknesses(run))
+    (weakness,) = read_weaknesses(run)
+    assert (weakness.code, weakness.do) == (WeaknessCode.ANSWERS_ARE_NOISE, "More records")
 
 
 def test_a_damaged_report_has_no_weaknesses(tmp_path):

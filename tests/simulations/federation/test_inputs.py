@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import CheckpointError, ConfigError
+from server.documents.run import WeaknessCode
 from server.prepare.compose import compose_settings
 from simulations.federation import inputs
 from tests.support.runs import labelled
@@ -62,7 +63,7 @@ def test_labels_of_one_or_no_record_and_repeated_rows_are_said(others, labels, f
     private = labelled(tmp_path, train=rows(20, *others))
     task = [setting for setting in private if not setting.startswith("task.labels")]
     (line,) = warned(caplog, [*task, f"task.labels={{{', '.join(f'{label}: null' for label in labels)}}}"], IID)
-    assert [fact for fact in (*facts, "(simulation only); ") if fact not in line] == []
+    assert [fact for fact in (*facts, "(simulation only). ") if fact not in line] == []
 
 
 def test_rows_with_several_labels_in_a_task_with_one(tmp_path, caplog):
@@ -78,17 +79,18 @@ def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
     task = labelled(tmp_path)
     assert warned(caplog, task, IID, "privacy.delta=0.025") == []
     (line,) = warned(caplog, task, IID, "privacy.delta=0.026")
-    assert line.startswith("privacy.delta=0.026 is above 1 / 40,")
+    assert line.startswith(f"{WeaknessCode.LARGE_DELTA}: privacy.delta=0.026 is above 1 / 40,")
     users = "".join(f"zq {i},{'ab'[i % 2]},u{i % 20}\n" for i in range(40))
     (tmp_path / "train.csv").write_text(f"text,label,user\n{users}")
     user = ("federation.parties=20", "privacy.unit=user", "privacy.max_records=10")
     *_, line = warned(caplog, task, IID, "privacy.delta=0.06", *user)
-    assert line.startswith("privacy.delta=0.06 is above 1 / 20,")
+    assert line.startswith(f"{WeaknessCode.LARGE_DELTA}: privacy.delta=0.06 is above 1 / 20,")
 
 
 def test_records_without_a_user_at_user_level(tmp_path, caplog):
     lines = warned(caplog, labelled(tmp_path), IID, "privacy.unit=user", "privacy.max_records=4")
-    assert sum(line.startswith("privacy.unit=user,") and "40 of 40" in line for line in lines) == 1
+    start = f"{WeaknessCode.RECORDS_WITHOUT_USER}: privacy.unit=user,"
+    assert sum(line.startswith(start) and "40 of 40" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize(
