@@ -78,7 +78,7 @@ demo-chat: LLM := qwen
 NOW := $(shell date +%Y%m%d-%H%M%S)
 demo-real demo-chat: RUN = runs/$@-$(NOW)
 demo-real demo-chat: $(INSTALLED)
-	$(BIN)/caucus-simulate method=census task=demo_messages llm=$(LLM) embedding=minilm \
+	$(BIN)/caucus-simulate method=class_sums task=demo_messages llm=$(LLM) embedding=minilm \
 		method.samples=300 method.rounds=2 evaluation.model=encoder hydra.run.dir=$(RUN)
 	@awk 'NR % 50 == 1' $(RUN)/synthetic.jsonl | sed 's/, "model".*/}/'
 

@@ -21,6 +21,12 @@ MOST_LABELS = 64
 NOT_STATED = "not stated"
 """Text that a plan contains in place of what its coordinator did not state, such as the recipient."""
 
+PRESENT_NAMES = {"census": "class_sums"}
+"""Present names of methods, by former names, which users may still give and older files contain."""
+
+FORMER_NAMES = {name: former for former, name in PRESENT_NAMES.items()}
+"""Former names of methods, by present names. A plan contains the former name, so that its digest stays the same."""
+
 
 def is_one_population(labels: Iterable[str]) -> bool:
     """Return whether these labels, from a plan or a task, mean that the texts are unlabelled."""

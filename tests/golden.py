@@ -32,7 +32,7 @@ TERMS = "fever\ncough\nchest pain\noxygen\nlactate\nswelling\nantibiotics\n"
 
 WASP = ("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4")
 AUG_PE = ("method=aug_pe", "method.samples=24", "method.rounds=2")
-CENSUS = ("method=census", "method.samples=24", "method.rounds=2", "method.directions=6")
+CLASS_SUMS = ("method=class_sums", "method.samples=24", "method.rounds=2", "method.directions=6")
 KEYPHRASES = ("method=dp_kps", "method.samples=24", "method.rounds=1", "method.length=4", "method.features=40")
 RPSG = ("method=rpsg", "method.samples=16", "method.pool=16", "method.rounds=2", "llm.use=[broad,noisy]")
 METADATA = ("method=dpga", "method.samples=12", "method.rounds=2", "method.keywords=4", "method.longest=80")
@@ -71,13 +71,13 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
         "aug_pe_plus": (*AUG_PE, "method=aug_pe_plus", "method.terms=2", *terms),
         "pre_text": ("method=pre_text", "method.samples=24", "method.rounds=2", "method.seeds=12"),
         "fusegen": ("method=fusegen", "method.samples=24", "method.rounds=2"),
-        "census": (*CENSUS, "method.labels=requested", "method.need=false"),
-        "census that plans its questions": CENSUS,
-        "census of messages": (*CENSUS, "task=demo_messages"),
-        "census of letters in sections": (*CENSUS, "task=demo_letters", "method.samples=28"),
-        "census of sections": (*CENSUS, *texts_in_sections),
-        "census of one population": (*CENSUS, *unlabelled),
-        "census of several labels": (*CENSUS, *several, "task.labels_per_text=2"),
+        "class_sums": (*CLASS_SUMS, "method.labels=requested", "method.need=false"),
+        "class_sums that plans its questions": CLASS_SUMS,
+        "class_sums of messages": (*CLASS_SUMS, "task=demo_messages"),
+        "class_sums of letters in sections": (*CLASS_SUMS, "task=demo_letters", "method.samples=28"),
+        "class_sums of sections": (*CLASS_SUMS, *texts_in_sections),
+        "class_sums of one population": (*CLASS_SUMS, *unlabelled),
+        "class_sums of several labels": (*CLASS_SUMS, *several, "task.labels_per_text=2"),
         "dp_kps": (*KEYPHRASES, *terms, "method.mechanism=gaussian"),
         "dp_kps in sequence": (*KEYPHRASES, *terms, "method.mechanism=laplace", "method.sequence=iterative"),
         "dpga": (*METADATA, "method.bins=20", "method.buckets=16", "method.tau=null"),

@@ -23,7 +23,7 @@ QUERIES = "tests/common/queries/test_closed_set.py::"
 LOSSES = "tests/client/deploy/test_losses.py::"
 LEDGER = "tests/common/ledger/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
-CENSUS = "tests/server/methods/test_census.py::"
+CLASS_SUMS = "tests/server/methods/test_class_sums.py::"
 ANSWER = "tests/client/test_answer.py::"
 FINETUNE = "tests/client/writers/test_fine_tuning.py::"
 PRICES = "tests/common/privacy/test_fine_tuning.py::"
@@ -372,25 +372,25 @@ MUTATIONS = (
         ANSWER + "test_an_interrupted_query_gets_the_same_answer_from_a_new_process",
     ),
     mutation(
-        "texts from another run's census are said to depend on no record",
+        "texts from another run's class sums are said to depend on no record",
         "server/prepare/components.py",
         "        earlier=earlier,\n",
         "",
-        CENSUS + "test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked",
+        CLASS_SUMS + "test_a_run_from_class_sums_asks_nobody_and_has_the_guarantee_of_the_one_that_asked",
     ),
     mutation(
-        "a census is used in another encoder's space",
+        "class sums are used in another encoder's space",
         "server/prepare/components.py",
         "if encoder.digest != earlier.encoder:",
         "if False:",
-        CENSUS + "test_a_census_of_another_encoder_or_beside_a_question_is_refused",
+        CLASS_SUMS + "test_class_sums_of_another_encoder_or_beside_a_question_are_refused",
     ),
     mutation(
-        "the noise of a census is taken to be that of the fewest parties",
+        "the noise of class sums is taken to be that of the fewest parties",
         "server/tools.py",
         "return planned.noise_deviation * plan.surplus(planned, survivors)",
         "return planned.noise_deviation",
-        CENSUS + "test_the_noise_is_that_of_the_parties_that_answered",
+        CLASS_SUMS + "test_the_noise_is_that_of_the_parties_that_answered",
     ),
     mutation(
         "a party lets several sets of survivors be opened",

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from common.domain import MOST_RECORDS, NOT_STATED, UNLABELLED, is_one_population
+from common.domain import FORMER_NAMES, MOST_RECORDS, NOT_STATED, PRESENT_NAMES, UNLABELLED, is_one_population
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release, subsample
@@ -282,6 +282,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; an infinite epsilon is the string "inf"."""
         plain: dict[str, Any] = asdict(self)
+        plain["method"] = FORMER_NAMES.get(self.method, self.method)
         plain["queries"] = [{**asdict(query), "spec": spec_to_dict(query.spec)} for query in self.queries]
         plain["epsilon"] = "inf" if self.epsilon == math.inf else self.epsilon
         return json.loads(json.dumps(plain, allow_nan=False))  # type: ignore[no-any-return]
@@ -295,7 +296,8 @@ class Plan:
                 for query in plain["queries"]
             )
             epsilon = math.inf if plain["epsilon"] == "inf" else plain["epsilon"]
-            values = _exactly(Plan, {**plain, "queries": queries, "epsilon": epsilon})
+            method = PRESENT_NAMES.get(plain["method"], plain["method"])
+            values = _exactly(Plan, {**plain, "method": method, "queries": queries, "epsilon": epsilon})
             plan = Plan(**values | {"labels": tuple(values["labels"])})
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
             raise _unreadable("the fields of Plan, each of its type", type(error).__name__) from error

@@ -1,4 +1,4 @@
-"""For each label, the sum of the records' coordinates in a public subspace, for the census."""
+"""For each label, the sum of the records' coordinates in a public subspace, for `class_sums`."""
 
 import math
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ from common.phrases import percent
 from common.system.commands import Commands, add_command
 from common.system.progress import progress
 from server.deploy.results import add_run, run_folder
-from server.documents.census import TrainedClassifier
+from server.documents.class_sums import TrainedClassifier
 from server.documents.metrics import Metrics
 from server.documents.run import TRANSFER
 from server.evaluation import text_classifier
@@ -62,7 +62,7 @@ def register(commands: Commands) -> None:
         commands,
         "classifier",
         _write,
-        summary="write the classifiers that a census makes possible, and a card",
+        summary="write the classifiers that class sums make possible, and a card",
         description="Write into RUN/classifier the classifier that the released numbers of a run are, and one trained "
         "on its texts. Both have the run's guarantee; the accuracy on the card has none.",
         example="caucus-coordinator classifier runs/mine",
@@ -104,7 +104,7 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     labels = labels_of(texts)
     if released is None or len(sizes(labels)) < 2:
         what = f"this run has no {TrainedClassifier.FILE}, or not texts of two labels"
-        raise ConfigError(what, where=run, do="Name a finished run of method=census")
+        raise ConfigError(what, where=run, do="Name a finished run of method=class_sums")
     student = linear_classifier(encoder.encode([text.text for text in texts]), texts)
     learned = "their probabilities" if isinstance(labels, SoftLabels) else "their labels"
     source = f"the run's texts and {learned}" + (f", and {len(public):,} public texts with theirs" if public else "")

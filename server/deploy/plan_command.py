@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
         description="Print, before anything private is touched, ε and δ in total, each query with its expected signal "
         "and noise, and the expected model calls; with --signal the least ε, or the least number of records, with "
         "which every query has that signal. With --json everything, sensitivities and the exact guarantee included.",
-        example="caucus-coordinator plan --records 300 --signal 3 federation.parties=10 method=census",
+        example="caucus-coordinator plan --records 300 --signal 3 federation.parties=10 method=class_sums",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
     parser.add_argument("--folder", type=Path, help="a coordinator's folder: plan for the hospitals enrolled there")

@@ -25,7 +25,7 @@ from server.prepare.components import RunComponents
 from server.report.write import show_number
 from server.settings.schema import Settings
 
-ADVICE = f"Take method=census, or guess the number of all records ({EXPECTED_RECORDS})"
+ADVICE = f"Take method=class_sums, or guess the number of all records ({EXPECTED_RECORDS})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,7 @@ def register(commands: Commands) -> None:
         description="Check settings and hospitals, print the answers' expected signal and noise, and ask if votes "
         "are likely to be noise. Then write the configuration into FOLDER/runs/NAME, start the run, and print its log "
         "until it ends. The run continues after Ctrl-C.",
-        example="caucus-coordinator run coordinator first method=census privacy.epsilon=4",
+        example="caucus-coordinator run coordinator first method=class_sums privacy.epsilon=4",
     )
     resume = add_command(
         commands,

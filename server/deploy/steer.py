@@ -1,6 +1,6 @@
 """`caucus-coordinator steer`: further texts from numbers that a finished run released, without querying any party.
 
-The command executes a run of `method=census` in this process, with the numbers from a file (`method.census`), so it
+The command executes a run of `method=class_sums` in this process, with the numbers from a file (`method.census`), so it
 needs no party, network or ledger. The other settings are those of the finished run, unless they are overridden.
 """
 
@@ -17,7 +17,7 @@ from common.messages import Parcel
 from common.system.commands import Commands, add_command
 from common.system.files import new_folder
 from common.system.progress import progress
-from server.documents.census import Released
+from server.documents.class_sums import Released
 from server.failure import logging_to
 from server.prepare.compose import apply_overrides, load_settings, store
 from server.settings.schema import Llm, Settings
@@ -34,9 +34,9 @@ def register(commands: Commands) -> None:
         commands,
         "steer",
         _steer,
-        summary="write further texts from a finished run's census; no party is asked",
+        summary="write further texts from a finished run's class sums; no party is asked",
         description="Write further texts, with other models or settings, from the census.json of a run of "
-        "method=census, into a new run folder. No party is asked, and the guarantee is that of the finished run. "
+        "method=class_sums, into a new run folder. No party is asked, and the guarantee is that of the finished run. "
         "Settings that are not given are those of that run.",
         example="caucus-coordinator steer coordinator/runs/first llm=smollm2 method.samples=5000",
     )
@@ -76,16 +76,16 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
-    """Return the settings of a run in `folder` that uses the census of a finished run.
+    """Return the settings of a run in `folder` that uses the class sums of a finished run.
 
     Relative paths in the overrides are relative to the working directory.
 
     Raises:
-        ConfigError: The finished run has no census, or an override would change the query.
+        ConfigError: The finished run has no class sums, or an override would change the query.
     """
     for needed in ("config.yaml", Released.FILE):
         if not (run / needed).is_file():
-            do = "Name the folder of a run of method=census that got past its first round"
+            do = "Name the folder of a run of method=class_sums that got past its first round"
             raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
     for override in overrides:
         name = name_of(override)

@@ -5,7 +5,7 @@
     rounds.py    rounds.jsonl: a line for each round
     metrics.py   metrics.json: the figures, in groups
     maps.py      map.json, map_private.json: coordinates
-    census.py    census.json: released numbers; classifier.json
+    class_sums.py census.json: released numbers; classifier.json
     hospitals.py hospitals.json, sending/sent.json: versions at hospitals, and the delivery of the texts
     codec.py     converts dataclasses to JSON and back, following the types of their fields
     files.py     documents in files

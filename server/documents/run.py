@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar, Self
 
+from common.domain import PRESENT_NAMES
 from common.phrases import capital
 from common.versions import CAUCUS
 from server.documents.codec import ABSENT, from_json
@@ -91,7 +92,8 @@ class RunSummary(Document):
         """Read the document back, as `Document.from_json` does."""
         if isinstance(value, Mapping) and isinstance(listed := value.get("warnings"), list):
             value = {**value, "warnings": {warning: warning for warning in listed}}
-        return from_json(cls, value)
+        summary = from_json(cls, value)
+        return replace(summary, method=PRESENT_NAMES.get(summary.method, summary.method))
 
     @property
     def complete(self) -> bool:

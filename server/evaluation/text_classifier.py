@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
 from common.models.encoder import Encoder
-from server.documents.census import TrainedClassifier
+from server.documents.class_sums import TrainedClassifier
 from server.documents.codec import pack_floats, unpack_floats
 from server.documents.files import read_document
 from server.documents.privacy import Privacy

@@ -107,7 +107,7 @@ def warning(privacy: Privacy | None) -> str | None:
 
 
 def numbers_guarantee(privacy: Privacy, run: str) -> str:
-    """Return the guarantee of released numbers, such as a census, in sentences for the file of these numbers.
+    """Return the guarantee of released numbers, such as class sums, in sentences for the file of these numbers.
 
     Args:
         privacy: The `privacy.json` of the run that asked the parties.

@@ -52,7 +52,9 @@ class FuseGen(FuseGenSettings):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Return an empty plan, since the method asks no queries about private records."""
         del target, membership
-        task.check_labelled("method fusegen", "which its small models learn", "Choose method=census, wasp or aug_pe")
+        task.check_labelled(
+            "method fusegen", "which its small models learn", "Choose method=class_sums, wasp or aug_pe"
+        )
         task.check_samples(self.samples, self.rounds)
         return ()
 

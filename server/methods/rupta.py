@@ -29,7 +29,7 @@ class Rupta(RuptaSettings, PartyTexts):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan the method's only query."""
         task.check_labelled(
-            "method rupta", "which the rewritten records must still show", "Choose method=census, wasp or aug_pe"
+            "method rupta", "which the rewritten records must still show", "Choose method=class_sums, wasp or aug_pe"
         )
         self.check_task(task)
         return (

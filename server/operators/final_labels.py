@@ -1,9 +1,9 @@
-"""Labels and weights of the texts that a census releases.
+"""Labels and weights of the texts that the method `class_sums` releases.
 
 A text's label is the most probable one, or the requested one, with or without a gate. With label probabilities, a model
-learns from the texts what the census knows (distillation: Hinton et al. 2015).
+learns from the texts what the sums contain (distillation: Hinton et al. 2015).
 
-The classifier that the means of a census define is the teacher; a model trained on texts with the teacher's
+The classifier that the estimated means define is the teacher; a model trained on texts with the teacher's
 probabilities is the student.
 
 Softness: probabilities close to 0 or 1 show a student the teacher's decision boundaries only where a text lies near
@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from server.domain import Candidate
 from server.metrics.accuracy import SoftLabels, logistic_regression, sizes
 from server.metrics.linear import probabilities_by_label
-from server.operators.census import Floats, Labels, Vectors, posteriors
-from server.settings.methods import CensusSettings
+from server.operators.class_sums import Floats, Labels, Vectors, posteriors
+from server.settings.methods import ClassSumsSettings
 
 FLOOR = 0.5
 """Smallest effective sample size of the weighted texts, as a fraction of their number."""
@@ -46,7 +46,7 @@ save time."""
 
 
 def label_texts(
-    settings: CensusSettings,
+    settings: ClassSumsSettings,
     candidates: Sequence[Candidate],
     posterior: Floats,
     names: tuple[str, ...],
@@ -90,7 +90,7 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
     Args:
         vectors: (n, dim) texts.
-        means: (C, dim) means of the census.
+        means: (C, dim) estimated means of the records.
     """
     vectors = vectors[:: -(-len(vectors) // _MOST_TEXTS)]
     if len(vectors) < 2 * _FOLDS:

@@ -36,7 +36,7 @@ class PartyTexts(PartyTextsSettings):
         task.check_unmarked(
             f"method {self.name}",
             "as the hospitals' own models write the texts and mark none",
-            "Choose method=census or wasp",
+            "Choose method=class_sums or wasp",
         )
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"

@@ -1,4 +1,4 @@
-"""Uses of the answers to a census's questionnaire: proportions of the records, and selection of texts by their form.
+"""Uses of the answers to a questionnaire: proportions of the records, and selection of texts by their form.
 
 Everything here is a function of the coordinator's texts and of noised numbers, so nothing can cost privacy.
 
@@ -16,9 +16,9 @@ import numpy as np
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.questions import LENGTHS, QUESTIONS, answers
 from common.queries.terms import Extractor, words
-from server.documents.census import CensusNumbers, QuestionnaireNumbers
+from server.documents.class_sums import ClassSumsNumbers, QuestionnaireNumbers
 from server.domain import Candidate
-from server.operators.census import Census, Floats, Labels
+from server.operators.class_sums import Floats, Labels, NoisySums
 
 WIDER = 4
 """Factor by which a questionnaire enlarges the pools of exemplars, so that those closest in form can be chosen."""
@@ -73,7 +73,7 @@ class Aims:
             yield question, answer, share, _Z * (self.noise if question else self.term_noise)
 
 
-def aims_of(released: CensusNumbers | Census) -> Aims:
+def aims_of(released: ClassSumsNumbers | NoisySums) -> Aims:
     """Return the records' proportions as estimated from released numbers that include a questionnaire."""
     numbers = released.questionnaire
     assert numbers, "asked for"
@@ -171,7 +171,7 @@ def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
 def released_answers(
     coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
 ) -> QuestionnaireNumbers:
-    """Return the answers by question and term, in records, as the census releases them.
+    """Return the answers by question and term, in records, as the run releases them.
 
     Args:
         coordinates: Coordinates of the answer that follow those of the class sums, in radii.

@@ -1,7 +1,7 @@
-"""Uses of a census for the next round: exemplars for prompts, needs of labels, and weights and reliability of models.
+"""Uses of class sums for the next round: exemplars for prompts, needs of labels, and weights and reliability of models.
 
-Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
-privacy. A text's posterior is the probability of each label according to the records' means, which form a private
+Everything here is a function of public texts and of noised numbers (`server/operators/class_sums.py`), so nothing
+costs privacy. A text's posterior is the probability of each label according to the records' means, which form a private
 classifier. Within a label, texts are neither weighted nor chosen by their nearness to the records: with texts from real
 models, such a choice selected a single style, at the cost of diversity and accuracy.
 
@@ -9,11 +9,11 @@ Reliability is the proportion r of a model's texts that have the label requested
 texts to which the means assign the requested label, and t the proportion of all texts to which they assign the correct
 one. If the errors of the means are independent of the model, A is t r, so that r is A/t. And t can be computed from
 released numbers and public texts: points are drawn about the estimated means, with the scatter of the texts that are
-assigned the same label, and classified by means to which the noise of the census is added a second time.
+assigned the same label, and classified by means to which the noise of the sums is added a second time.
 
-Nothing here trusts the public centres: if they were wrong, the released means would disagree with the requests. A weak
-census has a low t, so that a model counts as reliable although A is low; with an exact census, a model that misses the
-requested labels counts as unreliable.
+Nothing here trusts the public centres: if they were wrong, the released means would disagree with the requests. Sums
+with much noise have a low t, so that a model counts as reliable although A is low; with exact ones, a model that misses
+the requested labels counts as unreliable.
 """
 
 from collections import Counter
@@ -22,14 +22,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from server.operators.census import Census, Estimates, Floats, Labels, Vectors, label_means, posteriors
+from server.operators.class_sums import Estimates, Floats, Labels, NoisySums, Vectors, label_means, posteriors
 
 _MOST_OF_A_MODEL = 0.6
 TRUSTED = 0.8
 """Least reliability of a model at which its requested labels count as evidence; below it, they would reduce
 accuracy."""
 ZERO_SHOT = 0.6
-"""Least reliability of a model at which it is prompted without exemplars, since a noisy census may choose wrong
+"""Least reliability of a model at which it is prompted without exemplars, since noisy sums may choose wrong
 exemplars."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
@@ -116,11 +116,11 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
     return np.asarray(squares / squares.sum())
 
 
-def reliabilities(census: Census, estimated: Estimates, texts: TextRows, model_count: int) -> Floats:
+def reliabilities(noisy: NoisySums, estimated: Estimates, texts: TextRows, model_count: int) -> Floats:
     """Estimate the (K,) proportions of each model's texts with the requested label, from 1 / C (guessing) to 0.95.
 
     Args:
-        census: The released numbers.
+        noisy: The released numbers.
         estimated: The estimates from these numbers.
         texts: The texts.
         model_count: K. A model without texts gets the reliability of all texts.
@@ -130,7 +130,7 @@ def reliabilities(census: Census, estimated: Estimates, texts: TextRows, model_c
     sizes = np.bincount(texts.models, minlength=model_count)
     shares = np.bincount(texts.models, weights=agreed, minlength=model_count) / np.maximum(1, sizes)
     shares = np.where(sizes > 0, shares, agreed.mean())
-    return np.clip(shares / _right(census, estimated, texts.vectors, labels), 1 / len(census.labels), _MOST)
+    return np.clip(shares / _right(noisy, estimated, texts.vectors, labels), 1 / len(noisy.labels), _MOST)
 
 
 def with_evidence(probabilities: Floats, texts: TextRows, reliability: Floats, *, sharpness: float) -> Floats:
@@ -149,16 +149,16 @@ def with_evidence(probabilities: Floats, texts: TextRows, reliability: Floats, *
     return np.asarray(product / product.sum(axis=1, keepdims=True))
 
 
-def _right(census: Census, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
+def _right(noisy: NoisySums, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
     """Return the fraction of points drawn about the estimated means that these, noised again, classify correctly."""
-    generator, space = np.random.default_rng(0), census.subspace
-    scatter = vectors - label_means(vectors, labels, len(census.labels))[labels]
-    sizes = np.maximum(census.counts, 1.0)[:, None]
+    generator, space = np.random.default_rng(0), noisy.subspace
+    scatter = vectors - label_means(vectors, labels, len(noisy.labels))[labels]
+    sizes = np.maximum(noisy.counts, 1.0)[:, None]
     shares = []
     for _ in range(_DRAWS):
-        drawn = generator.choice(len(census.labels), _POINTS, p=estimated.shares)
+        drawn = generator.choice(len(noisy.labels), _POINTS, p=estimated.shares)
         points = estimated.means[drawn] + scatter[generator.integers(len(scatter), size=_POINTS)]
-        noise = estimated.kept[:, None] * generator.normal(0, census.noise, census.sums.shape) / sizes
+        noise = estimated.kept[:, None] * generator.normal(0, noisy.noise, noisy.sums.shape) / sizes
         means = estimated.means + space.radius * noise @ space.basis
         shares.append(float((posteriors(points, means, 1.0).argmax(axis=1) == drawn).mean()))
     return float(np.mean(shares))

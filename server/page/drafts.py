@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from common.domain import NOT_STATED
+from common.domain import NOT_STATED, PRESENT_NAMES
 from common.errors import CheckpointError, ConfigError
 from common.system.commands import as_json
 from common.system.files import text_of
@@ -90,7 +90,7 @@ class Draft:
             setting, sign, value = override.partition("=")
             field = field_of.get(setting, "") if sign else ""
             if field:
-                fields[field] = section_setting(chosen, setting) if field in TEXTS else value
+                fields[field] = section_setting(chosen, setting) if field in TEXTS else PRESENT_NAMES.get(value, value)
             else:
                 more.append(shlex.quote(override))
         return cls.of({**fields, "more": " ".join(more)})

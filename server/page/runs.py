@@ -19,7 +19,7 @@ from server.deploy.run_state import GOES_ON, Progress, RunStatus, checked_progre
 from server.deploy.runs import OVERRIDES, is_steered, started_run_folder
 from server.deploy.send import Sending, delivery_state, unsendable
 from server.deploy.settings import CoordinatorSettings
-from server.documents.census import Released
+from server.documents.class_sums import Released
 from server.documents.codec import MALFORMED
 from server.documents.files import read_lines
 from server.documents.privacy import Privacy

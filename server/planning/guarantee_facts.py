@@ -15,7 +15,7 @@ from common.privacy.gaussian import gaussian_mu
 from common.queries.closed_set import spec_to_dict
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
-from server.documents.census import Released
+from server.documents.class_sums import Released
 from server.documents.privacy import (
     Choice,
     Earlier,

@@ -117,10 +117,10 @@ def make_plan(
     queries = method.plan(task, target, membership)
     if not any(query.spec.by_section for query in queries):
         reason = "as none of its questions takes records section by section"
-        task.check_whole(f"method {method.name}", reason, "Choose method=census")
+        task.check_whole(f"method {method.name}", reason, "Choose method=class_sums")
     if not isinstance(method, SeveralLabels):
         one = "for its numbers and prompts are of one label"
-        task.check_single(f"method {method.name}", one, "Choose method=census or method=wasp")
+        task.check_single(f"method {method.name}", one, "Choose method=class_sums or method=wasp")
     graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
     draft = Plan(
         method=method.name,

@@ -277,7 +277,7 @@ def _sentence(signal: Signal) -> str:
     what = "noise" if signal.ratio < HOPELESS else "weak"
     takes = [*([f"more records ({clear})"] if clear else []), "a larger epsilon"]
     if signal.kind == VotesSpec.kind:
-        takes += [FEWER_CANDIDATES, "method=census"]
+        takes += [FEWER_CANDIDATES, "method=class_sums"]
     return (
         f"{signal.query} will be {what}: {expected:.2g} {unit} against {noise:.2g} of noise if there are "
         f"{signal.records:,} records; it takes {series(takes, 'or')}"

@@ -32,7 +32,7 @@ from server.prepare.misprints import (
     no_choice,
     setting_names,
 )
-from server.settings.methods import METHODS
+from server.settings.methods import METHODS, ClassSumsSettings
 from server.settings.reading import defaults, mapping_of, number, settings_of
 from server.settings.schema import Llm, Rules, Secagg, Settings, SimulationSettings
 from server.settings.sections import with_values
@@ -57,6 +57,8 @@ def register() -> None:
     store = ConfigStore.instance().store
     for section in (*METHODS, *TASKS, Llm, Rules, PrivacyTarget, Secagg):
         store(group="schema", name=section.__name__.removesuffix("Settings"), node=defaults(section))
+    store(group="schema", name="Census", node=defaults(ClassSumsSettings))  # the former name, as on the next line
+    store(group="method", name="census", node={"defaults": ["class_sums@_here_"]})
     coordinator, simulation = (
         {name: value for name, value in defaults(schema).items() if name not in (*CHOSEN, *NOT_TYPED)} | {"run": None}
         for schema in (Settings, SimulationSettings)

@@ -11,7 +11,7 @@ from typing import Any
 from common.domain import is_one_population
 from common.errors import ConfigError
 from common.page.words import catalogue
-from server.documents.census import CensusNumbers, Released
+from server.documents.class_sums import ClassSumsNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read_document, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
@@ -22,7 +22,7 @@ from server.documents.run import TEXTS, InputWeaknesses, RunSummary, Weakness, W
 from server.domain import Candidate, number_from_one
 from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
-from server.operators.census_file import check_questionnaire
+from server.operators.class_sums_file import check_questionnaire
 from server.report.bars import draw_bars
 from server.report.labels import LabelTable, likeness, list_confusions, list_labels
 from server.report.plots import Histogram, count_bins
@@ -60,7 +60,7 @@ class Facts:
         texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
         inputs: Weaknesses of the files of a simulation.
-        census: The numbers of `census.json`; None if there is no census.
+        class_sums: The numbers of `census.json`; None if there are none.
         config: `config.yaml`; None if it cannot be read.
         synthetic: Points of the texts on the map; empty if there is no map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
@@ -74,7 +74,7 @@ class Facts:
     texts: Sequence[Candidate] = field(repr=False)
     votes: Sequence[VoteHistogram]
     inputs: Sequence[Weakness] = ()
-    census: CensusNumbers | None
+    class_sums: ClassSumsNumbers | None
     config: str | None
     synthetic: Places = field(repr=False)
     simulated: Places = field(repr=False)
@@ -152,7 +152,7 @@ class Facts:
             "weaknesses": self.weaknesses,
             "labels": self.labels,
             "confusion": list_confusions(self.metrics.confusion, [row.label for row in self.labels.rows]),
-            "likeness": likeness(self.census, [text.text for text in texts]),
+            "likeness": likeness(self.class_sums, [text.text for text in texts]),
             "utility": read_utility(self.metrics),
             "verdict": reach_verdict(
                 self.guarantee,
@@ -189,7 +189,7 @@ def gather(run: Path) -> Facts:
         texts=texts,
         votes=list(read_votes(run, privacy, rounds)) if privacy else [],
         inputs=inputs.weaknesses if inputs else (),
-        census=_census(run, problems),
+        class_sums=_class_sums(run, problems),
         config=config,
         synthetic=synthetic,
         simulated=simulated,
@@ -197,13 +197,13 @@ def gather(run: Path) -> Facts:
     )
 
 
-def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
-    """Return the numbers of a census; None if there are none that can be read."""
+def _class_sums(run: Path, problems: list[str]) -> ClassSumsNumbers | None:
+    """Return the released class sums; None if there are none that can be read."""
     released = Released.read(run, problems, needed=False)
     if released is None:
         return None
     try:
-        numbers = CensusNumbers.from_json(released.numbers)
+        numbers = ClassSumsNumbers.from_json(released.numbers)
         finite = math.isfinite(math.fsum((*numbers.counts, numbers.noise, numbers.count_noise)))
     except MALFORMED:
         finite = False

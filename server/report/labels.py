@@ -1,7 +1,7 @@
 """How a run's texts compare with its records, by label and by form; and which labels a classifier of them confuses.
 
 Records of each label are counted in a simulation, or estimated from the method's noised answers. Forms of the records'
-texts are known from noised answers to a census's questionnaire.
+texts are known from noised answers to a questionnaire.
 """
 
 import statistics
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from server.documents.census import CensusNumbers
+from server.documents.class_sums import ClassSumsNumbers
 from server.documents.files import Document
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
@@ -235,7 +235,7 @@ class Likeness(Document):
     terms: tuple[LikenessRow, ...]
 
 
-def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
+def likeness(numbers: ClassSumsNumbers | None, texts: Sequence[str]) -> Likeness | None:
     """Return the comparison; None if there are no answers, or if they have no noise and so are private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None

@@ -21,7 +21,7 @@ BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
 NO_TEST_TEXTS = "that takes test texts (task.test)"
 """Why a complete run with texts has neither an accuracy nor a distance."""
 RELEASED = "the released numbers alone, no texts"
-"""Name of the classifier that consists of a census's numbers."""
+"""Name of the classifier that consists of the class sums."""
 WITHOUT = "the same models without the hospitals"
 """Name of what a run's language models write before any answer."""
 

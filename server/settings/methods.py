@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, ClassVar
 
 from common import validate
+from common.domain import PRESENT_NAMES
 from common.errors import ConfigError
 from common.queries.class_sums import MOST_DIRECTIONS
 from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
@@ -13,9 +14,9 @@ from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
 DIRECTIONS = 32
-"""Number of directions of a census if the expected number of records is unknown."""
+"""Number of directions of class sums if the expected number of records is unknown."""
 GRID = 1024
-"""Number of grid units in the radius of a census."""
+"""Number of grid units in the radius of class sums."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,8 @@ class FuseGenSettings(PromptingSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusSettings(PromptingSettings):
-    """Census: the answer to a single noised query, about where the records' vectors lie, steers all rounds.
+class ClassSumsSettings(PromptingSettings):
+    """Class sums: the answer to a single noised query, about where the records' vectors lie, steers all rounds.
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.
@@ -59,7 +60,7 @@ class CensusSettings(PromptingSettings):
         steering: Whether to choose exemplars by the estimates; off for the ablation, where all rounds are zero-shot.
         need: Whether labels get texts according to need; off for the ablation, where all labels get the same number.
         labels: Labels of released texts: "probabilities": the most probable label, and the probability of each label;
-            "census": the most probable label only; "requested": the requested label, for models that write what is
+            "class_sums": the most probable label only; "requested": the requested label, for models that write what is
             requested; or "gate": as "requested", without the texts for which another label is more probable.
         evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
             indicate that the text's model writes what is requested; off for the ablation.
@@ -77,10 +78,10 @@ class CensusSettings(PromptingSettings):
         shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section.
     """
 
-    made_by: ClassVar[str] = "server.methods.census.CensusMethod"
+    made_by: ClassVar[str] = "server.methods.class_sums.ClassSumsMethod"
     auto_by_default: ClassVar[tuple[str, ...]] = ("directions", "texts_per_request", "words")
 
-    name: str = "census"
+    name: str = "class_sums"
     rounds: Count = 2
     directions: Annotated[int, whole(1), between(1, MOST_DIRECTIONS)] = DIRECTIONS
     count: Annotated[float, between(1 / GRID, 1)] = 0.25
@@ -90,7 +91,7 @@ class CensusSettings(PromptingSettings):
     model_weighting: bool = True
     steering: bool = True
     need: bool = True
-    labels: Annotated[str, one_of("probabilities", "census", "requested", "gate")] = "probabilities"
+    labels: Annotated[str, one_of("probabilities", "class_sums", "requested", "gate")] = "probabilities"
     evidence: bool = True
     share_weights: bool = True
     texts_per_request: Count = USUAL_TEXTS
@@ -206,7 +207,7 @@ METHODS: tuple[type[MethodSettings], ...] = (
     AugPePlusSettings,  # made by the same class, whose settings are read as the former's
     PreTextSettings,
     DpgaSettings,
-    CensusSettings,
+    ClassSumsSettings,
     DpKpsSettings,
     RpsgSettings,
     DpSgdSettings,
@@ -214,3 +215,6 @@ METHODS: tuple[type[MethodSettings], ...] = (
     OnlyPrivateSettings,
     PrivateExemplarsSettings,
 )
+
+RENAMED = {**PRESENT_NAMES, "server.methods.census.CensusMethod": ClassSumsSettings.made_by}
+"""Present names of methods and of their classes, by former ones, which users may still give and older files contain."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from common.errors import ConfigError, InputError
 from common.validate import suggest_name
 from server.settings.bounds import within
-from server.settings.methods import DIRECTIONS, METHODS
+from server.settings.methods import DIRECTIONS, METHODS, RENAMED
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
 from server.settings.seeded import ABSTRACT_WORDS, MOST_ABSTRACTS
@@ -167,13 +167,20 @@ def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
     """Return the typed settings of one of our methods or tasks, or a `Part` for the user's own class."""
     value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
+    present = _with_present_names(value) if base is MethodSettings else value
     for schema in schemas:
-        if schema.made_by and value.get(TARGET) == schema.made_by:
-            return read_section(schema, value, name)
+        if schema.made_by and present.get(TARGET) == schema.made_by:
+            return read_section(schema, present, name)
         if not schema.made_by and TARGET not in value and value.get("name") == defaults(schema)["name"]:
             # An experiment has settings for the methods of all its rows, some of which a baseline has not.
             return read_section(schema, {key: inner for key, inner in value.items() if key in _hints(schema)}, name)
     return Part(place=name, settings=value)
+
+
+def _with_present_names(method: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of a method with present names for former ones, including that of a choice of labels."""
+    former = {key: str(method.get(key)) for key in (TARGET, "name", "labels")}
+    return {**method, **{key: RENAMED[name] for key, name in former.items() if name in RENAMED}}
 
 
 def _part(name: str, value: object, hint: object) -> Part:

@@ -12,7 +12,7 @@ import pandas as pd
 from common.domain import is_one_population
 from common.errors import CheckpointError
 from common.system.files import text_of
-from server.documents.census import TrainedClassifier
+from server.documents.class_sums import TrainedClassifier
 from server.documents.codec import strict, with_infinities
 from server.documents.files import split
 from server.documents.metrics import Metrics
@@ -102,7 +102,7 @@ class Result:
 
     @property
     def classifier(self) -> TextClassifier:
-        """The classifier made from the statistics that a census released; it has scikit-learn's `predict` and `score`.
+        """The classifier made from the class sums that a run released; it has scikit-learn's `predict` and `score`.
 
         Raises:
             ConfigError: The method's released statistics do not form a classifier, or the run is partial.

@@ -72,8 +72,8 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     """
     source: Source = build(settings.task)
     name, task = f"method {settings.method.name}", source.task()
-    task.check_single(name, "for a baseline's prompts and figures", "Choose method=census or method=wasp")
-    task.check_unmarked(name, "as records have no marks to show or learn", "Choose method=census")
+    task.check_single(name, "for a baseline's prompts and figures", "Choose method=class_sums or method=wasp")
+    task.check_unmarked(name, "as records have no marks to show or learn", "Choose method=class_sums")
     held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")

@@ -72,10 +72,10 @@ def test_fewer_than_one_record_may_be_expected_to_be_published(declared):
 def test_class_sums_of_a_few_records_almost_without_noise_are_refused_where_many_are_declared():
     """The guarantee is true: at epsilon 0.001 and delta 1e-4, 18 of 200,000 records were named."""
     spec = ClassSumsSpec(labels=2, directions=8, count=512, grid=1024)
-    census = PlannedQuery(name="census", spec=spec, scale=spec.sensitivity.l2 / 6, rate=9e-5)
+    sums = PlannedQuery(name="class sums", spec=spec, scale=spec.sensitivity.l2 / 6, rate=9e-5)
     signed = {"corrupt": 3, "colluders": 3, "threshold": threshold_of_full_graph(10, 3, malicious=True)}
     signed |= {"roster": roster(10).digest.hex(), "delta": 1e-4}
-    agreed = replace(plan(10, queries=(census,), epsilon=math.inf, **signed), queries=(census,), epsilon=0.001)
+    agreed = replace(plan(10, queries=(sums,), epsilon=math.inf, **signed), queries=(sums,), epsilon=0.001)
     Limits().check(agreed, declared=DECLARED)
     with pytest.raises(RefusalError, match=r"below 1/20000.*got 0\.0001"):
         Limits().check(agreed, declared=20_000)

@@ -13,7 +13,7 @@ from tests.support.asking import questionnaire, sums
 from tests.support.federations import OPEN, plan, service
 
 SPEC = ClassSumsSpec(labels=2, directions=3, count=512)
-PLANNED = plan(1, secure=False, threshold=1, queries=(PlannedQuery(name="census", spec=SPEC),))
+PLANNED = plan(1, secure=False, threshold=1, queries=(PlannedQuery(name="class sums", spec=SPEC),))
 BASIS = np.eye(3, 32, dtype=np.float32)
 HOSTILE = {
     "a basis that is not orthogonal": {"basis": BASIS[[0, 1, 1]]},
@@ -62,7 +62,7 @@ QUESTIONNAIRE = plan(
     1,
     secure=False,
     threshold=1,
-    queries=(PlannedQuery(name="census", spec=questionnaire(BASIS, BASIS[:2]).spec),),
+    queries=(PlannedQuery(name="class sums", spec=questionnaire(BASIS, BASIS[:2]).spec),),
 )
 LISTS = {
     "no list": np.zeros(0, np.uint8),

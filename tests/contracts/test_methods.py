@@ -4,7 +4,7 @@ import pytest
 
 from common.queries import text_codec
 from server.methods.aug_pe import AugPe
-from server.methods.census import CensusMethod
+from server.methods.class_sums import ClassSumsMethod
 from server.methods.dp_kps import DpKps
 from server.methods.dp_sgd import DpSgd
 from server.methods.dpga import Dpga
@@ -66,7 +66,7 @@ class TestWaspLookingAhead(TestWasp):
         return lambda **changes: Wasp(**{"samples": 24, "rounds": 3, "shots": 4, "look_ahead": 2} | changes)
 
 
-class TestCensus(MethodContract):
+class TestClassSums(MethodContract):
     wrong = (
         ({"samples": 0}, "samples"),
         ({"rounds": 0}, "rounds"),
@@ -82,16 +82,16 @@ class TestCensus(MethodContract):
     def build(self):
         # Labels that the answer decides are balanced only if the answer is.
         small = {"samples": 24, "rounds": 3, "directions": 3, "shots": 2, "labels": "requested", "need": False}
-        return lambda **changes: CensusMethod(**small | changes)
+        return lambda **changes: ClassSumsMethod(**small | changes)
 
 
-class TestCensusOfOneRound(TestCensus):
+class TestClassSumsOfOneRound(TestClassSums):
     too_small = (("samples", 1),)
 
     @pytest.fixture
     def build(self):
         small = {"samples": 24, "rounds": 1, "directions": 8, "shots": 2, "labels": "requested"}
-        return lambda **changes: CensusMethod(**small | changes)
+        return lambda **changes: ClassSumsMethod(**small | changes)
 
 
 class TestAugPe(MethodContract):

@@ -18,7 +18,7 @@ BUILTIN = {
     "wasp, a length": ["method=wasp", "method.words=25"],
     "aug_pe": ["method=aug_pe"],
     # A model that turns out to be reliable stays zero-shot: then the forecast is an upper bound.
-    "census": ["method=census", "method.rounds=2", "method.directions=16", "method.evidence=false"],
+    "class_sums": ["method=class_sums", "method.rounds=2", "method.directions=16", "method.evidence=false"],
     "dpga": ["method=dpga", "method.keywords=5", "method.initial=2", "method.rounds=2", "privacy.epsilon=.inf"],
     "dpga, lengths under noise": ["method=dpga", "method.keywords=5", "method.initial=2", "method.rounds=2"],
     "aug_pe_plus": ["method=aug_pe_plus", *PLUS],
@@ -31,7 +31,7 @@ BUILTIN = {
 MODELS = {
     "chat": [
         "wasp",
-        "census",
+        "class_sums",
         "dpga",
         "dpga, lengths under noise",
         "aug_pe_plus",
@@ -39,12 +39,12 @@ MODELS = {
         "pre_text",
         "rpsg",
     ],
-    "completing": ["aug_pe", "census"],
+    "completing": ["aug_pe", "class_sums"],
 }
 QUICK = {
     ("builtin", "wasp, looking ahead"),
     ("chat", "dpga"),
-    ("chat", "census"),
+    ("chat", "class_sums"),
     ("completing", "aug_pe"),
 }
 RUNS = {"dpga, lengths under noise": 2, "aug_pe_plus": 2}

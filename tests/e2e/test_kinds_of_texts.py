@@ -28,11 +28,15 @@ from tests.support.runs import (
 SETS = ("a", "a;b", "b;c", "c;a;b", "b", "c")
 METHODS = {
     "wasp": ("method.rounds=2",),
-    "census": ("method.directions=6", "method.rounds=2"),
+    "class_sums": ("method.directions=6", "method.rounds=2"),
     "aug_pe": ("method.rounds=2",),
     "dpga": ("method.rounds=2", "method.keywords=3", "method.longest=20"),
 }
-CASES = {"sets": ("wasp", "census"), "unlabelled": ("wasp", "census", "aug_pe", "dpga"), "sections": ("census",)}
+CASES = {
+    "sets": ("wasp", "class_sums"),
+    "unlabelled": ("wasp", "class_sums", "aug_pe", "dpga"),
+    "sections": ("class_sums",),
+}
 SLOW = {"aug_pe", "dpga"}
 COLUMNS = {
     "sets": ["text", "labels", "model", "round", "weight"],
@@ -123,7 +127,7 @@ def test_texts_without_labels_have_figures_of_nearness_and_no_label_anywhere(kin
 
 
 def test_texts_in_sections_have_their_places_and_figures_of_order(runs):
-    run = runs("sections", "census")
+    run = runs("sections", "class_sums")
     released, metrics, facts = lines(run, "synthetic.jsonl"), read(run, "metrics.json"), read(run, "report.json")
     assert len(released) == 24
     for line in released:
@@ -167,13 +171,13 @@ def test_a_run_is_evaluated_again_published_and_a_data_frame(kind, method, runs,
     assert list(Result.load(run).texts.columns) == COLUMNS[kind]
 
 
-def test_a_census_of_one_population_steers_another_run(runs, tasks, tmp_path):
-    first, figures = runs("unlabelled", "census"), lines(runs("unlabelled", "census"), "rounds.jsonl")[-1]
-    census = read(first, "census.json")
-    assert len(census["sums"]) == len(census["counts"]) == 1
+def test_class_sums_of_one_population_steer_another_run(runs, tasks, tmp_path):
+    first, figures = runs("unlabelled", "class_sums"), lines(runs("unlabelled", "class_sums"), "rounds.jsonl")[-1]
+    released = read(first, "census.json")
+    assert len(released["sums"]) == len(released["counts"]) == 1
     assert 0 <= figures["likeness"] <= 1
     assert 0 <= figures["shrinkage"] <= 1
-    steered = ("method=census", "method.samples=30", f"method.census={first}/census.json")
+    steered = ("method=class_sums", "method.samples=30", f"method.census={first}/census.json")
     again = tiny(tmp_path / "again", *tasks["unlabelled"], *steered)
     assert len(lines(again, "synthetic.jsonl")) == 30
     assert read(again, "privacy.json")["spent"]["queries_asked"] == 0
@@ -207,7 +211,7 @@ def test_a_file_with_labels_can_be_taken_as_texts_alone_and_one_without_cannot_h
 
 def test_an_own_test_file_without_sections_is_named_by_its_record(runs, tmp_path, capsys):
     (tmp_path / "none.csv").write_text("text\nzqx\n")
-    assert main(["evaluate", str(runs("sections", "census")), "--test", str(tmp_path / "none.csv")]) != 0
+    assert main(["evaluate", str(runs("sections", "class_sums")), "--test", str(tmp_path / "none.csv")]) != 0
     assert "record 1" in capsys.readouterr().err
 
 

@@ -36,7 +36,7 @@ COUNTED = ["method.kept_terms=8"]
 METHODS = {
     "aug_pe": ["method.rounds=1", "method.look_ahead=1"],
     "aug_pe_plus": ["method.rounds=1", "method.terms=3", *COUNTED],
-    "census": ["method.rounds=2"],
+    "class_sums": ["method.rounds=2"],
     "dp_kps": ["method.rounds=1", "method.length=3", "method.features=20", "method.mechanism=gaussian", *COUNTED],
     "dpga": ["method.rounds=1", f"method.keywords={KEYWORDS}", "method.longest=30", "method.bins=5"],
     "fusegen": ["method.rounds=2", "method.epochs=1"],

@@ -94,7 +94,7 @@ def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, 
     assert all(fact in said for fact in ("evaluation.federated=0.05", "5%", f"{noise:.2g} records"))
     assert not [sentence for sentence in counted["advice"] if "task.test" in sentence]
     for other in ("task.labels_per_text=2", "task.labels=unlabelled"):
-        made = plan(capsys, *known, "method=census", "method.directions=6", "method.rounds=2", other)
+        made = plan(capsys, *known, "method=class_sums", "method.directions=6", "method.rounds=2", other)
         assert not [sentence for sentence in made["advice"] if "task.test" in sentence]
 
 
@@ -184,16 +184,16 @@ def short(capsys, *overrides):
 
 def test_without_json_a_line_says_each_thing_that_decides(capsys):
     screens = {
-        "census": ["--records", "300", "method=census", "method.samples=40"],
+        "class_sums": ["--records", "300", "method=class_sums", "method.samples=40"],
         "votes": ["--records", "100", "method.samples=40"],
-        "solved": ["--epsilon", "4", "--signal", "3", "method=census"],
-        "malicious": ["secagg=malicious", "federation.parties=10", "method=census", "method.samples=40"],
+        "solved": ["--epsilon", "4", "--signal", "3", "method=class_sums"],
+        "malicious": ["secagg=malicious", "federation.parties=10", "method=class_sums", "method.samples=40"],
     }
     shown = under_headings({name: short(capsys, *words) for name, words in screens.items()})
     assert_accepted(shown, Path(__file__).parent / "screens" / "plan.txt")
 
 
-WITHOUT_NOISE = [(method, ".inf") if method in {"wasp", "census"} else slow(method, ".inf") for method in MADE]
+WITHOUT_NOISE = [(method, ".inf") if method in {"wasp", "class_sums"} else slow(method, ".inf") for method in MADE]
 
 
 @pytest.mark.parametrize(("method", "epsilon"), [*((method, 2) for method in MADE), *WITHOUT_NOISE])

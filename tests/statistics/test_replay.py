@@ -23,17 +23,17 @@ from simulations.laboratory.audit.neighbours import Neighbourhood
 
 RUNS = (
     "wasp, users",
-    "census, users",
-    "census, terms, users",
-    "census, several labels, users",
-    "census, sections, users",
+    "class_sums, users",
+    "class_sums, terms, users",
+    "class_sums, several labels, users",
+    "class_sums, letters, users",
     "dpga",
     "dp_kps, gaussian",
     "rpsg, pool",
     "dp_sgd",
 )
 """One of each kind of query, some at user level."""
-NEIGHBOURS = {"dp_sgd": 40, "census, sections, users": 40}
+NEIGHBOURS = {"dp_sgd": 40, "class_sums, letters, users": 40}
 FEW = 120
 
 
@@ -105,21 +105,21 @@ BROKEN = {
         contribute,
         "contribution",
         first_five(contribute.contribution),
-        "census, users",
+        "class_sums, users",
         "class sums",
     ),
     "coordinates not shortened": (
         class_sums,
         "shorten_rows",
         lambda rows, grid: (grid * rows).astype(np.int64),
-        "census, users",
+        "class_sums, users",
         "class sums",
     ),
     "a record counted twice": (
         contribute,
         "CONTRIBUTIONS",
         {**contribute.CONTRIBUTIONS, CorrectCount: doubled(contribute.CONTRIBUTIONS[CorrectCount])},
-        "census, users",
+        "class_sums, users",
         "correct count",
     ),
     "shares in place of counts": (
@@ -173,7 +173,8 @@ def test_what_is_broken_on_purpose_is_found(fault):
 
 
 @pytest.mark.parametrize(
-    ("run", "kind"), [("wasp, users", "votes"), ("census, users", "class sums"), ("dp_kps, gaussian", "density sketch")]
+    ("run", "kind"),
+    [("wasp, users", "votes"), ("class_sums, users", "class sums"), ("dp_kps, gaussian", "density sketch")],
 )
 def test_a_sensitivity_stated_too_small_by_a_hundredth_is_found(run, kind, monkeypatch):
     question = asked(run)[kind]
@@ -193,7 +194,7 @@ def test_a_replay_gives_what_the_parties_of_the_run_gave():
         return values
 
     with mock.patch.object(answer, "answer", keeping):
-        questions = replay.record_queries((*replay.RUNS["census"], "privacy.epsilon=.inf"))
+        questions = replay.record_queries((*replay.RUNS["class_sums"], "privacy.epsilon=.inf"))
     assert len(questions) == 2
     for question in questions:
         neighbourhood = Neighbourhood(

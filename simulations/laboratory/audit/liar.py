@@ -36,7 +36,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.votes import VotesSpec
 from server.documents.metrics import Metrics
-from server.operators.census import Census, Subspace, estimates
+from server.operators.class_sums import NoisySums, Subspace, estimates
 from server.operators.selection import top_per_label
 from server.prepare.compose import compose_settings
 from server.settings.schema import SimulationSettings
@@ -53,7 +53,7 @@ METHODS = {
     "pre_text": ["method.samples=600"],
     "aug_pe": ["method.samples=200"],
     "dpga": ["method.samples=200", "method.rounds=4"],
-    "census": ["method.samples=600"],
+    "class_sums": ["method.samples=600"],
 }
 """Settings of the methods that are tried, keyed by method; their statistics are sums over hospitals and need no further
 file."""
@@ -160,7 +160,7 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
         more[0] += false
         before, after = (
             estimates(
-                Census(
+                NoisySums(
                     labels=tuple(map(str, range(LABELS))),
                     subspace=space,
                     softness=0.05,

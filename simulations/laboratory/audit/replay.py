@@ -84,7 +84,7 @@ _DPGA = (
 )
 _DP_KPS = ("method=dp_kps", "method.vocabulary={terms}", "method.kept_terms=6", "method.length=3", "method.features=24")
 _RPSG = ("method=rpsg", "method.pool=12", "method.refinement.nll=1", "method.choices=8")
-_CENSUS = ("method=census", "method.directions=5", "evaluation.federated=0.1")
+_SUMS = ("method=class_sums", "method.directions=5", "evaluation.federated=0.1")
 _AUG_PE = ("method=aug_pe", "method.rounds=2")
 _DP_SGD = ("method=dp_sgd", "method.max_tokens=32", "method.samples=4", "task.records_per_party=3")
 
@@ -93,12 +93,12 @@ RUNS: dict[str, tuple[str, ...]] = {
     "wasp, Q 1, no contrast": ("method=wasp", "method.rounds=2", "method.contrast=false", "method.top=1"),
     "wasp, look ahead": ("method=wasp", "method.rounds=2", "method.look_ahead=2"),
     "wasp, users": ("method=wasp", "method.rounds=2", "method.samples=64", "evaluation.federated=0.1", *_USERS),
-    "census": _CENSUS,
-    "census, users": (*_CENSUS, *_USERS),
-    "census, questions": (*_CENSUS, "method.questionnaire=questions"),
-    "census, terms, users": (*_CENSUS, "method.questionnaire=terms", *_USERS),
-    "census, several labels, users": (*_CENSUS[:2], "task.labels_per_text=3", *_USERS),
-    "census, sections, users": (*_CENSUS[:2], "task=demo_letters", "task.public_notes=20", "method.words=60", *_USERS),
+    "class_sums": _SUMS,
+    "class_sums, users": (*_SUMS, *_USERS),
+    "class_sums, questions": (*_SUMS, "method.questionnaire=questions"),
+    "class_sums, terms, users": (*_SUMS, "method.questionnaire=terms", *_USERS),
+    "class_sums, several labels, users": (*_SUMS[:2], "task.labels_per_text=3", *_USERS),
+    "class_sums, letters, users": (*_SUMS[:2], "task=demo_letters", "task.public_notes=20", "method.words=60", *_USERS),
     "wasp, several labels": ("method=wasp", "method.rounds=2", "method.samples=64", "task.labels_per_text=3"),
     "aug_pe": _AUG_PE,
     "aug_pe_plus": ("method=aug_pe_plus", *_AUG_PE[1:], "method.vocabulary={terms}", "method.kept_terms=10"),

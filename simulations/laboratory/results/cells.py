@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from common.domain import FORMER_NAMES
 from common.errors import ConfigError
 from common.validate import one_of
 from simulations.laboratory.results.claims import Claim, merge_overrides
@@ -93,8 +94,10 @@ class Preset:
         return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:
-        """Return a digest of all overrides of a cell, independent of their order."""
-        content = json.dumps(sorted(override.lstrip("+") for override in self.overrides(cell)), ensure_ascii=False)
+        """Return a digest of all overrides of a cell, independent of their order, with methods' former names."""
+        settings = (override.lstrip("+").partition("=") for override in self.overrides(cell))
+        former = sorted(name + sign + FORMER_NAMES.get(value, value) for name, sign, value in settings)
+        content = json.dumps(former, ensure_ascii=False)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

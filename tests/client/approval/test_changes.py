@@ -124,14 +124,12 @@ def test_masks_and_small_changes_of_a_number_are_told_apart():
 def test_queries_are_compared_by_name():
     votes = PlannedQuery(name="votes", spec=VotesSpec(top=4))
     sizes = PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2))
-    census = PlannedQuery(name="votes", spec=ClassSumsSpec(labels=2, directions=9, count=512))
+    sums = PlannedQuery(name="votes", spec=ClassSumsSpec(labels=2, directions=9, count=512))
     before = plan(2, queries=(votes,), epsilon=float("inf"))
     more = list(plan_changes(before, replace(before, queries=(*before.queries, sizes))))
     assert more == [f"query sizes is new: it asks {question_in_words(sizes.spec)}"]
     assert list(plan_changes(replace(before, queries=(sizes, votes)), before)) == ["query sizes is no longer asked"]
-    assert list(plan_changes(before, replace(before, queries=(census,)))) == [
-        "query votes: votes before, class sums now"
-    ]
+    assert list(plan_changes(before, replace(before, queries=(sums,)))) == ["query votes: votes before, class sums now"]
     changed = replace(before, queries=(replace(votes, spec=VotesSpec(top=8), times=3),))
     assert list(plan_changes(before, changed)) == ["query votes: top 4 before, 8 now, times 1 before, 3 now"]
 

@@ -258,10 +258,10 @@ def test_queries_without_masks_noise_or_proof_are_named(made):
 @pytest.mark.parametrize(
     ("query", "unit", "drawn"),
     [
-        (PlannedQuery(name="census", spec=SUMS, **RARE), "sample", ("record", "once")),
-        (PlannedQuery(name="census", spec=SUMS, **RARE, redraw=True), "user", ("user", "answer")),
+        (PlannedQuery(name="class sums", spec=SUMS, **RARE), "sample", ("record", "once")),
+        (PlannedQuery(name="class sums", spec=SUMS, **RARE, redraw=True), "user", ("user", "answer")),
         (TRAINED, "sample", ("record", "step")),
-        (PlannedQuery(name="census", spec=SUMS), "sample", None),
+        (PlannedQuery(name="class sums", spec=SUMS), "sample", None),
     ],
 )
 def test_probability_of_taking_part_is_on_the_sheet(query, unit, drawn, made):

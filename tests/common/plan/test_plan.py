@@ -259,6 +259,14 @@ def test_limits_that_are_just_allowed():
     plan_with(max_records_per_party=2**52)
 
 
+def test_a_plan_of_a_renamed_method_is_that_of_its_former_name():
+    plan = plan_with(method="class_sums")
+    assert plan.to_dict() == plan_with(method="census").to_dict() == plan.to_dict() | {"method": "census"}
+    assert Plan.from_json(plan.to_json()) == plan
+    with pytest.raises(PlanError, match="another"):
+        Plan.from_dict(plan.to_dict() | {"method": "class_sums"})
+
+
 def test_round_trip_and_digest():
     one = plan_with(epsilon=2)
     again = Plan.from_dict(json.loads(json.dumps(one.to_dict())))

@@ -20,7 +20,9 @@ PUBLIC = ("--public-license", "cc0-1.0")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    run = tiny(tmp_path_factory.mktemp("classifier") / "run", "method=census", "method.samples=60", "method.rounds=2")
+    run = tiny(
+        tmp_path_factory.mktemp("classifier") / "run", "method=class_sums", "method.samples=60", "method.rounds=2"
+    )
     assert main(["classifier", str(run)]) == 0
     return run
 
@@ -89,7 +91,7 @@ def test_another_encoder_and_another_file_are_refused(run, tmp_path):
 def test_a_run_without_a_classifier_is_refused(tmp_path, capsys):
     run = tiny(tmp_path / "run", "method=wasp")
     assert main(["classifier", str(run)]) == 2
-    assert "method=census" in capsys.readouterr().err
+    assert "method=class_sums" in capsys.readouterr().err
     assert main(["classifier", str(tmp_path)]) == 2
     assert "run folder" in capsys.readouterr().err
 

@@ -26,7 +26,7 @@ LICENCES = ("--license", "cc-by-4.0", "--public-license", "cc0-1.0")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    settings = ("method=census", "method.samples=60", "method.rounds=2", "task.spans=true")
+    settings = ("method=class_sums", "method.samples=60", "method.rounds=2", "task.spans=true")
     run = tiny(tmp_path_factory.mktemp("publish") / "run", *settings)
     assert main(["publish", str(run), *LICENCES, "--language", "en", "--repository", "ward/notes"]) == 0
     return run

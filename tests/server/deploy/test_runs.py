@@ -332,7 +332,9 @@ def test_one_command_at_a_time_starts_resumes_or_cancels_a_run(verb, asks, flowe
 def test_a_run_that_steer_makes_is_left_to_it(flower, capsys):
     folder = flower.folder / "runs" / "first"
     store(
-        compose_settings(["method=census", "method.census=census.json", "federation.expected_records=100"], "server"),
+        compose_settings(
+            ["method=class_sums", "method.census=census.json", "federation.expected_records=100"], "server"
+        ),
         folder,
     )
     for verb in ("resume", "cancel"):
@@ -476,7 +478,7 @@ def test_which_records_take_part_is_said():
         (["method=wasp"], True),
         (["method=wasp", "federation.expected_records=360"], True),
         (["method=wasp", "federation.expected_records=1900", "privacy.epsilon=40"], False),
-        (["method=census"], False),
+        (["method=class_sums"], False),
     ],
 )
 def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides, asks, flower, capsys, monkeypatch):
@@ -492,7 +494,7 @@ def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert main(words) == 1
-    assert "method=census" in capsys.readouterr().err
+    assert "method=class_sums" in capsys.readouterr().err
     assert "run" not in flower.asked
     monkeypatch.setattr("builtins.input", lambda _: "y")
     assert main(words) == 0

@@ -1,4 +1,4 @@
-"""Further texts from a finished run's census: nobody is asked, and the statement is that of the run that asked."""
+"""Further texts from a finished run's class sums: nobody is asked, and the statement is that of the run that asked."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from common.ledger.ledger import Ledger
 from server import run as loop
 from server.command import main
 from server.deploy import steer
-from server.operators import census_file
+from server.operators import class_sums_file
 from server.prepare.calls import AGREED
 from server.prepare.components import build_components
 from server.prepare.compose import compose_settings, load_settings, store
@@ -19,12 +19,12 @@ from server.settings.sections import with_values
 from server.tasks import demo_notes
 from tests.support.runs import labelled, lines, read, settings, tiny
 
-RUN = ("method=census", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")
+RUN = ("method=class_sums", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("census")
+    folder = tmp_path_factory.mktemp("class_sums")
     task = labelled(folder / "data", public=demo_notes.public_text(60, 0))  # of other words, further texts would repeat
     return tiny(folder / "first", *task, *RUN, "federation.parties=2", "evaluation.federated=0.2")
 
@@ -118,7 +118,7 @@ def test_what_was_asked_cannot_change_any_more(finished, tmp_path, override, cap
 
 def test_single_settings_of_groups_that_the_finished_run_chose_can_change(finished, tmp_path, monkeypatch):
     run, new = tmp_path / "run", tmp_path / "new"
-    store(compose_settings(["method=census", "task=csv", "llm=smollm2", "method.words=9"], "server"), run)
+    store(compose_settings(["method=class_sums", "task=csv", "llm=smollm2", "method.words=9"], "server"), run)
     (run / "census.json").write_bytes((finished / "census.json").read_bytes())
     monkeypatch.chdir(tmp_path)
     changes = ["task.public_text=more.csv", "llm.models.smollm2.top_p=0.5", "method.words=null"]
@@ -138,14 +138,14 @@ def test_a_setting_that_is_wrong_leaves_no_folder(finished, tmp_path, override, 
     assert not (tmp_path / "new").exists()
 
 
-def test_a_folder_without_census_or_one_that_is_in_use_is_refused(finished, tmp_path, capsys):
+def test_a_folder_without_class_sums_or_one_that_is_in_use_is_refused(finished, tmp_path, capsys):
     assert "run folder;" in said(capsys, tmp_path)
     (tmp_path / "config.yaml").write_text("method: {}")
     assert "run folder;" in said(capsys, tmp_path)
     assert "folder; expected" in said(capsys, finished, "--out", finished)
 
 
-def test_a_damaged_census_is_named_before_there_is_a_folder(finished, tmp_path, capsys):
+def test_damaged_class_sums_are_named_before_there_is_a_folder(finished, tmp_path, capsys):
     run = tmp_path / "run"
     config = load_settings(finished)
     store(config, run)
@@ -193,11 +193,11 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("what", CONTRADICTIONS)
 @pytest.mark.parametrize("named", [False, True])
-def test_a_census_that_its_own_run_contradicts_is_refused_with_both_figures(what, named, finished, tmp_path, capsys):
+def test_class_sums_that_their_run_contradicts_are_refused_with_both_figures(what, named, finished, tmp_path, capsys):
     edit, line = CONTRADICTIONS[what]
-    run, census = shutil.copytree(finished, tmp_path / "run"), read(finished, "census.json")
-    edit(census)
-    (run / "census.json").write_text(json.dumps(census))
+    run, released = shutil.copytree(finished, tmp_path / "run"), read(finished, "census.json")
+    edit(released)
+    (run / "census.json").write_text(json.dumps(released))
     if named:  # as method.census of any run, in a simulation too
         config = settings(*RUN, "federation.parties=2", f"method.census={run / 'census.json'}")
         with pytest.raises(ConfigError) as refused:
@@ -210,7 +210,7 @@ def test_a_census_that_its_own_run_contradicts_is_refused_with_both_figures(what
     assert not (tmp_path / "run-steered").exists()
     if what not in {"left out", "unit"}:  # sent alone it says what it says
         (run / "privacy.json").unlink()
-        assert census_file.read_census(run / "census.json")[1].run == census["run"]
+        assert class_sums_file.read_noisy_sums(run / "census.json")[1].run == released["run"]
 
 
 def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused(finished, tmp_path, capsys):
@@ -229,6 +229,6 @@ def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused
     (run / "state" / "ledger.db").write_bytes(b"no ledger")
     assert "ledger" in said(capsys, run, code=1)
     (run / "state" / "ledger.db").unlink()
-    assert census_file.read_census(run / "census.json")[1].epsilon == 2.0
+    assert class_sums_file.read_noisy_sums(run / "census.json")[1].epsilon == 2.0
     (run / "privacy.json").write_text("[")
     assert "JSON" in said(capsys, run)

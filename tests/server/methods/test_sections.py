@@ -1,4 +1,4 @@
-"""Texts in sections: what a census plans, asks and writes, and the refusal of everything else when it is planned."""
+"""Texts in sections: what is planned, asked and written, and the refusal of everything else when it is planned."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ from server.domain import Candidate, Task
 from server.evaluation.sections import section_groups
 from server.llm.completion import Completion
 from server.methods.aug_pe import AugPe
-from server.methods.census import CensusMethod
+from server.methods.class_sums import ClassSumsMethod
 from server.methods.dp_sgd import DpSgd
 from server.methods.wasp import Wasp
 from server.operators import section_texts
@@ -24,8 +24,8 @@ HEADINGS = {"History": "what was told", "Findings": "what was seen", "Plan": "wh
 TASK = Task(name="t", kind="letter", labels=HEADINGS, labels_per_text=3, sectioned=True)
 
 
-def census(**changes):
-    return CensusMethod(**{"samples": 20, "rounds": 2, "shots": 2, "directions": 3} | changes)
+def ours(**changes):
+    return ClassSumsMethod(**{"samples": 20, "rounds": 2, "shots": 2, "directions": 3} | changes)
 
 
 def planned(method, task=TASK, **changes):
@@ -33,19 +33,19 @@ def planned(method, task=TASK, **changes):
 
 
 def test_the_plan_takes_records_by_section_and_one_without_sections_is_as_before():
-    plan = planned(census())
+    plan = planned(ours())
     assert plan.by_section
     assert plan.labels_per_record == 3
     assert [query.name for query in plan.queries] == [section_texts.NAME, "class sums"]
     assert sum(query.share for query in plan.queries) == pytest.approx(1)
-    assert planned(census(), replace(TASK, labels_per_text=1)).by_section  # with one section a text too
-    whole = planned(census(), replace(TASK, labels_per_text=1, sectioned=False))
+    assert planned(ours(), replace(TASK, labels_per_text=1)).by_section  # with one section a text too
+    whole = planned(ours(), replace(TASK, labels_per_text=1, sectioned=False))
     assert not whole.by_section
     assert b"section" not in whole.to_json()
 
 
 def test_texts_are_written_section_by_section_and_a_run_goes_on_from_any_step():
-    method, world = census(shown_words=6, words=300), World(census(), task=TASK)
+    method, world = ours(shown_words=6, words=300), World(ours(), task=TASK)
     first, last = steps(method, world)
     assert len(last.candidates) == 20
     assert [name for name, _, _ in world.asked] == [section_texts.NAME, "class sums"]
@@ -77,8 +77,8 @@ def test_texts_are_written_section_by_section_and_a_run_goes_on_from_any_step():
 
 
 def test_the_others_write_the_texts_of_a_model_that_writes_nothing():
-    world = World(census(), task=TASK, silent=("k",))
-    first, *_ = steps(census(), world)
+    world = World(ours(), task=TASK, silent=("k",))
+    first, *_ = steps(ours(), world)
     assert [text.model for text in first.candidates] == ["m"] * 10
     assert first.rounds[0].lost == {"m": 0, "k": 5}
     assert first.rounds[0].requested == {"m": 10, "k": 5}
@@ -86,9 +86,9 @@ def test_the_others_write_the_texts_of_a_model_that_writes_nothing():
 
 
 def test_without_any_section_the_records_are_not_asked_about():
-    world = World(census(), task=TASK, silent=("m", "k"), most_lost=1)
+    world = World(ours(), task=TASK, silent=("m", "k"), most_lost=1)
     with pytest.raises(ProviderError, match="History, Findings, "):
-        list(steps(census(), world))
+        list(steps(ours(), world))
     assert [name for name, _, _ in world.asked] == [section_texts.NAME]
 
 
@@ -106,7 +106,7 @@ def test_figures_of_texts_without_any_section_are_missing_with_a_reason(texts):
 
 @pytest.mark.parametrize("method", [AugPe, DpSgd, Wasp], ids=lambda method: method.__name__)
 def test_other_methods_are_refused_before_anything_is_asked(method):
-    with pytest.raises(ConfigError, match=r"\(task.sections\).*method=census"):
+    with pytest.raises(ConfigError, match=r"\(task.sections\).*method=class_sums"):
         planned(method())
 
 
@@ -114,13 +114,13 @@ def test_a_method_of_ones_own_serves_sections_if_it_asks_by_section():
     own = SimpleNamespace(name="own", label_sets_share=0.2, shown_words=0, plan=Wasp().plan)
     with pytest.raises(ConfigError, match=r"^method own; .*; got 3"):
         planned(own)
-    own.plan = census().plan
+    own.plan = ours().plan
     assert planned(own).by_section
 
 
 def test_what_reads_whole_texts_is_refused_too():
     with pytest.raises(ConfigError, match="federated"):
-        planned(census(), evaluation_share=0.5)
+        planned(ours(), evaluation_share=0.5)
     for settings, name in (({"census": "census.json"}, "census"), ({"questionnaire": "questions"}, "questionnaire")):
         with pytest.raises(ConfigError, match=rf"^method\.{name};"):
-            planned(census(**settings))
+            planned(ours(**settings))

@@ -8,7 +8,7 @@ from common.errors import ConfigError
 from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.methods.aug_pe import AugPe
-from server.methods.census import CensusMethod
+from server.methods.class_sums import ClassSumsMethod
 from server.methods.dpga import Dpga
 from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
@@ -23,7 +23,7 @@ TASK = Task(name="t", kind="note", labels=LABELS, labels_per_text=2)
 SMALL = {"samples": 30, "rounds": 3, "shots": 2, "texts_per_request": 3}
 METHODS = {
     "wasp": lambda **changes: Wasp(**SMALL | changes),
-    "census": lambda **changes: CensusMethod(**SMALL | {"directions": 3} | changes),
+    "class_sums": lambda **changes: ClassSumsMethod(**SMALL | {"directions": 3} | changes),
 }
 
 
@@ -92,6 +92,6 @@ def test_what_counts_single_labels_is_refused_too():
         planned(METHODS["wasp"](), evaluation_share=0.5)
     for settings, name in (({"census": "census.json"}, "census"), ({"questionnaire": "questions"}, "questionnaire")):
         with pytest.raises(ConfigError, match=rf"^method\.{name};"):
-            plan_of(METHODS["census"](**settings), task=TASK)
+            plan_of(METHODS["class_sums"](**settings), task=TASK)
     with pytest.raises(ConfigError, match="label_sets_share"):
         METHODS["wasp"](label_sets_share=1.0)

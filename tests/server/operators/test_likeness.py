@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from server.operators import census
+from server.operators import class_sums
 
 FIRST, RECORDS = np.zeros(4), np.array([0.2, 0, 0, 0])
 
@@ -16,7 +16,7 @@ def texts(count=4000, seed=0):
 
 def likeness(vectors, records=RECORDS, first=FIRST):
     """The probabilities of texts under one label, (n,)."""
-    return census.likeness(vectors, np.zeros(len(vectors), int), records[None], first[None])[:, 0]
+    return class_sums.likeness(vectors, np.zeros(len(vectors), int), records[None], first[None])[:, 0]
 
 
 def test_it_is_the_posterior_of_discriminant_analysis_where_its_assumptions_hold():
@@ -37,6 +37,6 @@ def test_without_an_offset_or_without_variance_along_it_nothing_is_divided_by_ze
 
 def test_a_text_is_compared_with_the_records_of_its_own_label_alone():
     vectors, labels = texts(10), np.arange(10) % 2
-    both = census.likeness(vectors, labels, np.stack([RECORDS, -RECORDS]), np.stack([FIRST, FIRST]))
+    both = class_sums.likeness(vectors, labels, np.stack([RECORDS, -RECORDS]), np.stack([FIRST, FIRST]))
     assert np.array_equal(both[labels == 1, 1], likeness(vectors[labels == 1], -RECORDS))
     assert not both[labels == 0, 1].any()

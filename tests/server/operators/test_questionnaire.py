@@ -5,7 +5,7 @@ import pytest
 
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.questions import QUESTIONS, answers
-from server.documents.census import CensusNumbers, QuestionnaireNumbers
+from server.documents.class_sums import ClassSumsNumbers, QuestionnaireNumbers
 from server.operators.questionnaire import (
     aims_of,
     common_words,
@@ -22,7 +22,7 @@ SPEC = QuestionnaireSpec(labels=2, directions=3, count=256, first=4, term=128, *
 
 
 def released(texts, counts=(50.0, 50.0), noise=0.0, terms=("card", "fever")):
-    """A census of these texts, without noise but said to have it."""
+    """Class sums of these texts, without noise but said to have it."""
     columns = answers(QUESTIONS, texts).T
     by_answer = {
         question.name: dict(
@@ -33,7 +33,7 @@ def released(texts, counts=(50.0, 50.0), noise=0.0, terms=("card", "fever")):
     listed = {term: float(sum(term in text for text in texts)) for term in terms}
     numbers = QuestionnaireNumbers(answers=by_answer, noise=noise, listed=listed, term_noise=2 * noise, first=4)
     space = {"sums": (), "noise": noise, "softness": 1.0, "radius": 1.0, "basis": "", "centres": ""}
-    return CensusNumbers(labels=("a", "b"), counts=counts, count_noise=noise, questionnaire=numbers, **space)
+    return ClassSumsNumbers(labels=("a", "b"), counts=counts, count_noise=noise, questionnaire=numbers, **space)
 
 
 @pytest.mark.parametrize("noise", [0.0, 5.0])

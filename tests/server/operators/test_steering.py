@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from server.operators import steering
-from server.operators.census import Census, Subspace, estimates
+from server.operators.class_sums import NoisySums, Subspace, estimates
 from server.operators.steering import TRUSTED, TextRows, reliabilities, with_evidence
 
 LABELS, DIMENSIONS, RECORDS = 4, 16, 100
@@ -64,14 +64,14 @@ def written(right, *, count=600, seed=0):
     return TextRows(vectors=vectors, requested=requested, models=models)
 
 
-def census(noise):
-    """A census that measured the labels' true means with this noise, from centres that say nothing about labels."""
+def noisy(noise):
+    """Sums that measured the labels' true means with this noise, from centres that say nothing about labels."""
     space = Subspace(
         basis=np.eye(DIMENSIONS, dtype=np.float32)[:8], centres=np.zeros((LABELS, DIMENSIONS), np.float32), radius=1.0
     )
     generator = np.random.default_rng(1)
     sums = MEANS[:, :8] * RECORDS + generator.normal(0, noise, (LABELS, 8)) if noise else MEANS[:, :8] * RECORDS
-    return Census(
+    return NoisySums(
         labels=tuple("abcd"),
         subspace=space,
         softness=0.05,
@@ -84,7 +84,7 @@ def census(noise):
 
 @pytest.mark.parametrize("noise", [0.0, 2.0, 15.0])
 def test_the_share_of_right_texts_is_found_whatever_the_noise(noise):
-    taken = census(noise)
+    taken = noisy(noise)
     measured = reliabilities(taken, estimates(taken), written([0.9, 0.6, 0.3]), 4)
     # One standard deviation is at most sqrt(.25 / 200) = .035: four of them.
     assert measured[:3] == pytest.approx([0.9, 0.6, 0.3], abs=0.14 if noise < 10 else 0.2)
@@ -92,7 +92,7 @@ def test_the_share_of_right_texts_is_found_whatever_the_noise(noise):
 
 
 def test_it_is_at_least_that_of_a_guess_and_at_most_95_percent():
-    taken = census(1.0)
+    taken = noisy(1.0)
     always, never = reliabilities(taken, estimates(taken), written([1.0, 0.0]), 2)
     assert (always, never) == (0.95, 1 / LABELS)
 
@@ -113,7 +113,7 @@ def test_evidence_is_softened():
 
 
 def test_texts_of_one_label_are_all_right():
-    one = replace(census(1.0), labels=("a",), sums=np.zeros((1, 8)), counts=np.array([5.0]))
+    one = replace(noisy(1.0), labels=("a",), sums=np.zeros((1, 8)), counts=np.array([5.0]))
     one = replace(one, subspace=replace(one.subspace, centres=one.subspace.centres[:1]))
     texts = TextRows(vectors=np.zeros((3, DIMENSIONS)), requested=np.zeros(3, int), models=np.zeros(3, int))
     assert reliabilities(one, estimates(one), texts, 1).tolist() == [0.95]

@@ -46,7 +46,7 @@ def commands(text):
 
 
 def test_methods_of_a_coordinator_and_fields_have_a_note():
-    assert {"wasp", "census", "aug_pe_plus"} < set(MADE)
+    assert {"wasp", "class_sums", "aug_pe_plus"} < set(MADE)
     assert not {"only_private", "private_exemplars"} & set(MADE)
     assert NOTES["methods"].keys() == set(MADE)
     assert NOTES["fields"].keys() == SETTINGS.keys() - {"method"}
@@ -54,7 +54,7 @@ def test_methods_of_a_coordinator_and_fields_have_a_note():
 
 def test_figures_are_those_of_the_plan_and_nothing_is_loaded(browser, monkeypatch):
     monkeypatch.setattr("server.prepare.components.build_components", lambda *_: 1 / 0)
-    form = {"method": "census", "epsilon": "2", "records": "300", "samples": "50"}
+    form = {"method": "class_sums", "epsilon": "2", "records": "300", "samples": "50"}
     text = html.unescape(browser.post("figures", **form).text)
     assert SAY.cost.format("2", "1e-5") in text
     assert SAY.records_of.format("300") in text
@@ -73,9 +73,9 @@ def test_words_reach_the_run_as_they_were_typed(text):
 
 def test_empty_fields_keep_their_defaults_and_others_become_overrides():
     assert Draft.of({"epsilon": " ", "more": "\n"}).overrides() == []
-    form = {"method": "census", "epsilon": " 2 ", "rounds": "auto", "more": "task=csv\r\n'task.labels={a: b}' ~x"}
+    form = {"method": "class_sums", "epsilon": " 2 ", "rounds": "auto", "more": "task=csv\r\n'task.labels={a: b}' ~x"}
     assert Draft.of(form).overrides() == [
-        *("method=census", "privacy.epsilon=2", "method.rounds=auto"),
+        *("method=class_sums", "privacy.epsilon=2", "method.rounds=auto"),
         *("task=csv", "task.labels={a: b}", "~x"),
     ]
 

@@ -245,7 +245,7 @@ def test_a_sending_that_ends_without_a_word_is_told_beside_who_has_the_texts_fro
 
 @pytest.mark.parametrize("verb", ["cancel", "resume", "send"])
 def test_a_run_that_another_process_steers_is_left_to_it(verb, browser, flower):
-    folder = under_way(flower, "first", "method=census", "method.rounds=2", "method.census=census.json")
+    folder = under_way(flower, "first", "method=class_sums", "method.rounds=2", "method.census=census.json")
     if verb == "send":
         for name, content in flower.leaves.items():
             (folder / name).write_text(content)

@@ -51,7 +51,7 @@ def test_the_default_noise():
 @pytest.mark.parametrize(("directions", "count"), [(8, 512), (32, 1024)])
 def test_class_sums_need_noise_that_does_not_grow_with_their_number(directions, count, epsilon, sigma):
     spec = ClassSumsSpec(labels=2, directions=directions, count=count)
-    (query,) = calibrate(draft(PlannedQuery(name="census", spec=spec)), epsilon).queries
+    (query,) = calibrate(draft(PlannedQuery(name="class sums", spec=spec)), epsilon).queries
     # In radii: the noise of one Gaussian release, times the norm of a record's coordinates and count.
     assert query.scale / spec.grid == pytest.approx(sigma * math.hypot(1, count / 1024), abs=1e-3)
 

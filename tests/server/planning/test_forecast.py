@@ -11,7 +11,7 @@ from tests.support.runs import settings
 METHODS = {
     "wasp": ["method.samples=1000", "method.rounds=3"],
     "aug_pe": ["method.samples=400", "method.rounds=3"],
-    "census": ["method.samples=2000", "method.directions=16", "method.rounds=2"],
+    "class_sums": ["method.samples=2000", "method.directions=16", "method.rounds=2"],
     "dpga": ["method.samples=200", "method.rounds=3", "method.keywords=10"],
     "fusegen": ["method.samples=2000", "method.rounds=3"],
     "pre_text": ["method.samples=600", "method.rounds=3"],
@@ -19,7 +19,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("method", slow_but({"wasp", "census"}, METHODS))
+@pytest.mark.parametrize("method", slow_but({"wasp", "class_sums"}, METHODS))
 def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
     parts = build_components(settings(f"method={method}", *METHODS[method]))
 

@@ -84,7 +84,7 @@ def test_the_query_that_needs_most_records_decides():
 
 
 class Asking:
-    """A census whose questions about words and persons need more records than its sums."""
+    """Class sums whose questions about words and persons need more records than the sums."""
 
     name = "asking"
 

@@ -62,7 +62,7 @@ def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
     overrides = ["federation.expected_records=8000", "evaluation.federated=2.5e-4"]
     assert chosen("rounds", "method.samples=2000", *overrides) == 4
     assert ratio("method.samples=2000", *overrides, "method.rounds=2") < 0.5  # that of the evaluation
-    assert chosen("directions", "method=census", *overrides) == 128
+    assert chosen("directions", "method=class_sums", *overrides) == 128
 
 
 def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is_given():
@@ -77,7 +77,7 @@ def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
     with pytest.raises(ConfigError, match=r"^method\.rounds=auto .*federation\.expected_records"):
         resolve_auto(compose_settings(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
     assert chosen("rounds") == 2  # of the demo a simulation knows the number
-    assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
+    assert chosen("rounds", "method=class_sums") == chosen("rounds", "method=fusegen") == 5
     with pytest.raises(ConfigError, match="one text"):
         chosen("rounds", "method.samples=8", "federation.expected_records=30")
 
@@ -86,10 +86,10 @@ def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
     ("records", "epsilon", "number"),
     [(100, 1, 16), (100, 4, 32), (300, 1, 32), (300, 4, 128), (1000, 1, 128), ("null", 4, 32)],
 )
-def test_directions_of_a_census_follow_from_labels_records_and_epsilon(records, epsilon, number):
+def test_directions_of_class_sums_follow_from_labels_records_and_epsilon(records, epsilon, number):
     labels = "task.labels={" + ",".join(f"l{i}: x" for i in range(10)) + "}"
     files = ["task=csv", labels, "task.public_text=absent.txt"]
-    settings = [*files, "method=census", f"privacy.epsilon={epsilon}", f"federation.expected_records={records}"]
+    settings = [*files, "method=class_sums", f"privacy.epsilon={epsilon}", f"federation.expected_records={records}"]
     config = compose_settings(["federation.parties=3", "method.directions=auto", "method.count=0.1", *settings])
     task = type(TASK)(name="t", kind="note", labels={f"l{i}": "x" for i in range(10)})
     assert resolve_auto(config, task).method.directions == number
@@ -105,15 +105,15 @@ def test_a_simulation_keeps_the_numbers_that_were_chosen(simulated):
 
 
 def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_count(tmp_path, simulated):
-    census = ["method=census", "task.public_notes=60"]
+    ours = ["method=class_sums", "task.public_notes=60"]
     assert (
-        simulated(compose_settings(census)).method.directions
-        == resolve_auto(compose_settings(census)).method.directions
+        simulated(compose_settings(ours)).method.directions
+        == resolve_auto(compose_settings(ours)).method.directions
         == 128
     )
-    run = simulated(compose_settings([*labelled(tmp_path / "data"), "method=census"]), "files")
+    run = simulated(compose_settings([*labelled(tmp_path / "data"), "method=class_sums"]), "files")
     said = resolve_auto(
-        compose_settings([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"])
+        compose_settings([*labelled(tmp_path / "data"), "method=class_sums", "federation.expected_records=40"])
     )
     assert (run.method.directions, expected_records(run)) == (said.method.directions, 40)
 
@@ -225,8 +225,10 @@ def test_without_a_public_length_a_chat_model_s_texts_stay_open_which_is_said_on
 
 
 def test_lengths_that_the_hospitals_tell_and_those_of_sections_are_no_lengths_of_texts(tmp_path, caplog):
-    assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", "method.questionnaire=terms")).method.words is None
+    assert (
+        resolve_auto(with_public(tmp_path, "class_sums", "llm=qwen", "method.questionnaire=terms")).method.words is None
+    )
     assert caplog.messages == []
-    sections = ["task=demo_letters", "task.public_notes=20", "method=census", "federation.parties=3"]
+    sections = ["task=demo_letters", "task.public_notes=20", "method=class_sums", "federation.parties=3"]
     assert resolve_auto(compose_settings(["llm=qwen", *sections])).method.words is None
     assert "Set method.words=NUMBER" in caplog.text

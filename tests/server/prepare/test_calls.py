@@ -93,10 +93,10 @@ def test_yes_is_the_setting_that_never_asks_for_a_new_run_and_for_one_that_goes_
     passed = []
     monkeypatch.setattr(launch, "_by_hydra", passed.append)
     monkeypatch.setattr(launch, "_resume", passed.append)
-    launch.launch_command(["--yes", "method=census"])
+    launch.launch_command(["--yes", "method=class_sums"])
     launch.launch_command(["--resume", str(tmp_path), "--yes"])
     never = "llm.confirm_calls=null"
-    assert passed == [["method=census", never], ["--resume", str(tmp_path), never]]
+    assert passed == [["method=class_sums", never], ["--resume", str(tmp_path), never]]
     simulate(settings(*SMALL, *labelled(tmp_path / "data")), tmp_path / "run")
     assert reload_settings(tmp_path / "run", [never]).llm.confirm_calls is None
     assert reload_settings(tmp_path / "run", []).llm.confirm_calls == 2000

@@ -13,8 +13,8 @@ from tests.support.documents import privacy_json, write_run
 ANSWERS = {question.name: dict.fromkeys(question.answers, 20.0) for question in QUESTIONS}
 
 
-def with_census(run, numbers=None, **asked):
-    """Write a run with a census whose questionnaire has these entries."""
+def with_class_sums(run, numbers=None, **asked):
+    """Write a run with class sums whose questionnaire has these entries."""
     write_run(run)
     space = {"labels": ["a", "b"], "sums": [], "noise": 1.0, "softness": 1.0, "radius": 1.0, "basis": "", "centres": ""}
     about = {"run": "r", "plan_digest": "d", "encoder": "e", "privacy": privacy_json()}
@@ -31,10 +31,10 @@ def page(run):
 
 
 def test_a_share_whose_band_is_100_percent_or_more_is_noise(tmp_path):
-    clear = page(with_census(tmp_path / "clear"))
+    clear = page(with_class_sums(tmp_path / "clear"))
     assert "“fever” among the first words" in clear
     assert ">noise<" not in clear
-    noisy = page(with_census(tmp_path / "noisy", noise=5000.0))
+    noisy = page(with_class_sums(tmp_path / "noisy", noise=5000.0))
     assert noisy.count(">noise<") == sum(len(question.answers) for question in QUESTIONS)
 
 
@@ -52,7 +52,7 @@ def test_a_share_whose_band_is_100_percent_or_more_is_noise(tmp_path):
     ],
 )
 def test_answers_of_another_version_or_tampered_ones_are_named_and_not_shown(tmp_path, numbers, asked, problem):
-    run = with_census(tmp_path / "run", numbers, **asked)
+    run = with_class_sums(tmp_path / "run", numbers, **asked)
     facts = gather(run)
     assert facts.to_json()["likeness"] is None
     assert len(facts.problems) == bool(problem)

@@ -105,7 +105,7 @@ def labelled_as(*labels, **more):
 
 
 SECTIONS = [{"start": 0, "end": 1, "heading": "flu"}]
-DESCRIBED = {"method": "census", "labels": {"sepsis": "blood", "flu": "influenza"}}
+DESCRIBED = {"method": "class_sums", "labels": {"sepsis": "blood", "flu": "influenza"}}
 FORESEEN = {"run": {"warnings": {"votes": WARNING}}}
 UNLABELLED_TEXTS = {
     "texts": [replace(text, label=UNLABELLED) for text in TEXTS],
@@ -115,14 +115,14 @@ NOISED = {"simulation": False, "run": {"method": "dpga"}}
 REPEATED = [replace(text, text=f"note {at % 9}") for at, text in enumerate(TEXTS)]
 FAULTS = {
     "below guessing": {"metrics": scored(0.1), "rounds": [line(0)]},
-    "below guessing, a census of described labels": {"metrics": scored(0.3), "run": DESCRIBED},
+    "below guessing, class sums of described labels": {"metrics": scored(0.3), "run": DESCRIBED},
     "not above guessing": {"metrics": scored(0.58)},
     "no gain": {"metrics": compared(-0.02, 0.06)},
     "loss": {"metrics": compared(-0.1, -0.02)},
-    "loss of a census without a guarantee": {
+    "loss of class sums without a guarantee": {
         "metrics": compared(-0.1, -0.02),
         "planned_epsilon": "inf",
-        "run": {"method": "census"},
+        "run": {"method": "class_sums"},
     },
     "not clearly nearer": UNLABELLED_TEXTS | {"metrics": nearer(0.05, -0.01, 0.11)},
     "further off": UNLABELLED_TEXTS | {"metrics": nearer(-0.05, -0.09, -0.01)},

@@ -127,7 +127,7 @@ def test_a_value_out_of_bounds_or_of_another_kind_is_refused_while_settings_are_
 @pytest.mark.parametrize(
     ("method", "wrong"),
     [
-        ("census", "directions=4097"),
+        ("class_sums", "directions=4097"),
         ("dp_sgd", "steps=100001"),
         ("rupta", "rewritings=257"),
         ("rpsg", "mechanism=gaussian"),

@@ -8,6 +8,7 @@ import pytest
 
 import simulations
 from common.errors import ConfigError, PlanError
+from server.documents.run import RunSummary
 from server.prepare.build import plan_of
 from server.prepare.compose import compose_settings, load_settings, store, values, write_yaml
 from server.settings import schema
@@ -69,12 +70,12 @@ def test_all_settings_are_documented():
 
 
 def test_what_is_stored_is_what_is_loaded(tmp_path):
-    for choice in ("census", "rpsg", "dpga", "only_private"):
+    for choice in ("class_sums", "rpsg", "dpga", "only_private"):
         settings = compose_settings([f"method={choice}", "privacy.epsilon=inf", "+more=${experiment_seed}"])
         store(settings, tmp_path)
         assert load_settings(tmp_path) == settings
         assert settings_of(values(tmp_path / "config.yaml")) == settings
-    assert mapping_of(compose_settings(["method=census"]))["method"]["directions"] == AUTO
+    assert mapping_of(compose_settings(["method=class_sums"]))["method"]["directions"] == AUTO
 
 
 def test_an_older_run_s_settings_are_still_read(tmp_path):
@@ -86,6 +87,20 @@ def test_an_older_run_s_settings_are_still_read(tmp_path):
     del older["evaluation"]["embedding"], older["labels_from_records"]
     write_yaml(older, tmp_path / "config.yaml")
     assert load_settings(tmp_path) == compose_settings(["method=aug_pe", "secagg=none", "run=x"])
+
+
+def test_a_renamed_method_has_its_former_name_too(tmp_path):
+    now = compose_settings(["method=class_sums", "method.labels=class_sums", "run=x"])
+    assert compose_settings(["method=census", "method.labels=census", "run=x"]) == now
+    older = mapping_of(now)
+    older["method"] |= {"_target_": "server.methods.census.CensusMethod", "name": "census", "labels": "census"}
+    write_yaml(older, tmp_path / "config.yaml")
+    assert load_settings(tmp_path) == now
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "mine.yaml").write_text("defaults: [/schema/Census@_here_]\nlabels: census\n")
+    assert compose_settings([f"hydra.searchpath=[file://{tmp_path}]", "method=mine", "run=x"]) == now
+    summary = {"status": "complete", "method": "census", "task": "t", "parties": 3, "seconds": 1}
+    assert RunSummary.of_file(summary).method == "class_sums"
 
 
 def test_a_removed_setting_reads_as_null_alone_in_an_older_run(tmp_path):

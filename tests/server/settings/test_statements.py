@@ -12,7 +12,7 @@ HERE = "on the coordinator's machine; place: not stated"
 
 
 def planned(*overrides, config="simulation"):
-    settings = compose_settings(["method=census", *overrides], config)
+    settings = compose_settings(["method=class_sums", *overrides], config)
     return draft_plan(settings, build(settings.task).task())[0]
 
 

@@ -64,7 +64,7 @@ def test_a_text_without_any_heading_is_refused_by_its_number_and_not_quoted(tmp_
 @pytest.mark.parametrize("planted", ["canaries=2", "style_site=0"])
 def test_what_a_simulation_plants_has_no_sections_and_is_refused(planted):
     with pytest.raises(ConfigError, match="texts without sections"):
-        deal(settings("task=demo_letters", "task.records_per_party=2", "method=census", f"federation.{planted}"))
+        deal(settings("task=demo_letters", "task.records_per_party=2", "method=class_sums", f"federation.{planted}"))
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_seeds_add_the_mean_and_the_range_of_different_samples(capsys):
 
 @pytest.mark.parametrize("setting", ["task.spans=true", "task.labels_per_text=2"])
 def test_marks_and_sets_of_labels_are_only_parsed(setting, capsys):
-    main(["task=demo_notes", "task.public_notes=60", "method=census", setting, *SMALL[1:], "--texts", "12"])
+    main(["task=demo_notes", "task.public_notes=60", "method=class_sums", setting, *SMALL[1:], "--texts", "12"])
     lines = {line.split()[1]: line.split()[2:] for line in capsys.readouterr().out.splitlines()[1:]}
     assert lines.keys() == {"zero_shot", "subtopics", "abstracts", "from_abstract"}
     assert lines["zero_shot"][:6] == ["100.0%"] * 3 + ["-"] * 3
@@ -165,7 +165,7 @@ def test_a_label_without_exemplars_a_task_with_sections_and_an_unknown_kind_are_
     with pytest.raises(SystemExit, match="--texts"):
         main([*SMALL, "--texts", "6", "--modes", "examples"])
     with pytest.raises(SystemExit, match="without sections"):
-        main(["task=demo_letters", "method=census", *SMALL[2:]])
+        main(["task=demo_letters", "method=class_sums", *SMALL[2:]])
     with pytest.raises(SystemExit):
         main([*SMALL, "--modes", "haiku"])
     assert "--modes haiku" in capsys.readouterr().err

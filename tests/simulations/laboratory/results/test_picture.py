@@ -11,7 +11,7 @@ ACCURACY = {
     "method=fusegen": (0.64, 0.66, 0.65),
     "method=wasp": (0.70, 0.72, 0.74),
     "method=aug_pe": (0.60, 0.60, 0.60),
-    "method=census": (0.80, 0.80, 0.83),
+    "method=class_sums": (0.80, 0.80, 0.83),
     "method=private_exemplars": (0.88, 0.90, 0.89),
 }
 
@@ -37,7 +37,7 @@ def test_two_panels_name_every_line_also_for_screen_readers_and_load_nothing():
     _, picture = drawn()
     labels = texts(picture)
     assert sum(f"{records} private records" in label for label in labels for records in (100, 1000)) == 2
-    assert {"no votes", "WASP", "Aug-PE", "census", "private exemplars (no privacy)"} <= set(labels)
+    assert {"no votes", "WASP", "Aug-PE", "class sums", "private exemplars (no privacy)"} <= set(labels)
     assert [labels.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
     (words,) = texts(picture, "desc")
     assert words.count("no votes: 65, 65, 65, 65, 65; WASP: 72, 72, 72, 72, 72") == 2
@@ -45,10 +45,10 @@ def test_two_panels_name_every_line_also_for_screen_readers_and_load_nothing():
 
 
 def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
-    _, picture = drawn(without=("method=census", "method=fusegen"))
-    assert "census" not in texts(picture)
+    _, picture = drawn(without=("method=class_sums", "method=fusegen"))
+    assert "class sums" not in texts(picture)
     assert "WASP" in texts(picture)
-    assert drawn(without=("method=wasp", "method=aug_pe", "method=census", "method=private_exemplars"))[1] is None
+    assert drawn(without=("method=wasp", "method=aug_pe", "method=class_sums", "method=private_exemplars"))[1] is None
     assert draw([]) is None
 
 

@@ -15,9 +15,9 @@ from server.command import main
 from server.documents.run import TRANSFER
 from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
-from server.methods.census import CensusMethod
-from server.operators import census_file
-from server.operators.census_question import CLASS_SUMS
+from server.methods.class_sums import ClassSumsMethod
+from server.operators import class_sums_file
+from server.operators.class_sums_question import CLASS_SUMS
 from server.prepare.build import build
 from server.prepare.compose import load_settings, store
 from server.run_folder import read_candidates
@@ -47,7 +47,7 @@ def answered(shares=(0.5, 0.5), offset=0.0):
 
 
 def method(**changes):
-    return CensusMethod(**SMALL | changes)
+    return ClassSumsMethod(**SMALL | changes)
 
 
 def test_all_of_epsilon_buys_one_query_after_the_first_round():
@@ -55,14 +55,14 @@ def test_all_of_epsilon_buys_one_query_after_the_first_round():
     assert (planned.name, planned.times, planned.share, planned.mechanism) == (CLASS_SUMS, 1, 1.0, "gaussian")
     spec = planned.spec
     assert (spec.labels, spec.directions, spec.count, spec.grid, spec.max_records) == (2, 4, 512, 1024, 3)
-    world = World(census := method())
-    assert [len(world.asked) for _ in steps(census, world)] == [1, 1, 1]
+    world = World(ours := method())
+    assert [len(world.asked) for _ in steps(ours, world)] == [1, 1, 1]
 
 
 def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
-    world = World(census := method(evidence=False), answers=answered(), deviation=0.0)  # else all stay zero-shot
-    before = census.start(world)
-    for state in steps(census, world):
+    world = World(ours := method(evidence=False), answers=answered(), deviation=0.0)  # else all stay zero-shot
+    before = ours.start(world)
+    for state in steps(ours, world):
         prompts = [request for request in world.requests if request.good]
         pools = {label: {before.candidates[i].text for i in pool} for label, pool in before.memory.pool.items()}
         assert bool(prompts) == bool(pools)
@@ -94,12 +94,12 @@ def straying(text):
     return text.endswith("number 3")
 
 
-@pytest.mark.parametrize("labels", ["census", "gate", "requested"])
+@pytest.mark.parametrize("labels", ["class_sums", "gate", "requested"])
 def test_texts_of_another_label_get_it_or_are_left_out(labels):
-    census = method(labels=labels, texts_per_request=4, samples=48, rounds=2)
-    world = World(census, answers=answered(), deviation=0.0)
+    ours = method(labels=labels, texts_per_request=4, samples=48, rounds=2)
+    world = World(ours, answers=answered(), deviation=0.0)
     world.embed = apart(world, straying)
-    first, last = steps(census, world)
+    first, last = steps(ours, world)
     requested = {request.seed: request.label for request in world.requests}
     changed = [text for text in last.candidates if requested[int(text.text.split()[2])] != text.label]
     strays = [text for text in last.candidates if straying(text.text)]
@@ -107,7 +107,7 @@ def test_texts_of_another_label_get_it_or_are_left_out(labels):
     assert not any(straying(first.candidates[i].text) for i in first.memory.pool["a"][:4])
     assert len(last.candidates) == (40 if labels == "gate" else 48)
     assert len(strays) == (0 if labels == "gate" else 8)
-    assert changed == (strays if labels == "census" else [])
+    assert changed == (strays if labels == "class_sums" else [])
     assert sum(last.rounds[-1].figures["relabelled"].values()) == 8
 
 
@@ -125,10 +125,10 @@ def test_each_use_of_the_answer_can_be_switched_off():
         "labels": "gate",
         "share_weights": True,
     }.items():
-        changed = run(census := method(**OFF | {name: value}), World(census, answers=answers, deviation=0.0))
+        changed = run(ours := method(**OFF | {name: value}), World(ours, answers=answers, deviation=0.0))
         assert changed.to_dict() != plain.to_dict(), name
     noisy = [
-        run(census := method(shrinkage=on), World(census, deviation=30.0)).rounds[-1].figures["shrinkage"]["a"]
+        run(ours := method(shrinkage=on), World(ours, deviation=30.0)).rounds[-1].figures["shrinkage"]["a"]
         for on in (True, False)
     ]
     assert noisy[0] < 0.5
@@ -151,13 +151,13 @@ def alike(name, nth, query):
 
 @pytest.mark.parametrize("asked", ["questions", "terms"])
 def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(asked):
-    census = method(questionnaire=asked, rounds=2, best_of=3, texts_per_request=5)
-    world = World(census, answers=alike, deviation=1.0)
-    (planned,) = plan_of(census)
+    ours = method(questionnaire=asked, rounds=2, best_of=3, texts_per_request=5)
+    world = World(ours, answers=alike, deviation=1.0)
+    (planned,) = plan_of(ours)
     assert (planned.name, planned.times, planned.spec.kind) == (CLASS_SUMS, 1, "questionnaire")
     assert planned.spec.sensitivity.l2_squared == 1024**2 + 7 * 256**2 + 16 * 128**2 * (asked == "terms")
-    assert census.max_texts(TASK, world.models) == 24 + 3 * 24
-    first, last = steps(census, world)
+    assert ours.max_texts(TASK, world.models) == 24 + 3 * 24
+    first, last = steps(ours, world)
     ((_, _, query),) = world.asked
     terms = decode_terms(query.terms)
     assert (len(first.candidates), len(last.candidates)) == (24, 48)
@@ -174,8 +174,8 @@ def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(ask
 
 
 def test_a_length_that_is_set_and_zero_shot_runs_stay_as_they_are():
-    world = World(census := method(questionnaire="questions", words=12), answers=alike, deviation=1.0)
-    run(census, world)
+    world = World(ours := method(questionnaire="questions", words=12), answers=alike, deviation=1.0)
+    run(ours, world)
     assert {request.words for request in world.requests} == {12}
 
 
@@ -187,8 +187,8 @@ def off_the_texts(name, nth, query):
 
 
 def test_without_labels_the_exemplars_are_the_texts_most_like_the_records():
-    world = World(census := method(), answers=off_the_texts, deviation=0.0, task=TASK.without_labels())
-    first, _, last = steps(census, world)
+    world = World(ours := method(), answers=off_the_texts, deviation=0.0, task=TASK.without_labels())
+    first, _, last = steps(ours, world)
     ((_, _, query),) = world.asked
     vectors = embed([candidate.text for candidate in first.candidates])
     assert np.allclose(query.centres, vectors.mean(axis=0), atol=1e-6)  # and no description
@@ -201,7 +201,13 @@ def test_without_labels_the_exemplars_are_the_texts_most_like_the_records():
 
 
 ROUNDS, SAMPLES = 2, 24
-RUN = ("method=census", f"method.rounds={ROUNDS}", f"method.samples={SAMPLES}", "method.directions=6", "method.shots=2")
+RUN = (
+    "method=class_sums",
+    f"method.rounds={ROUNDS}",
+    f"method.samples={SAMPLES}",
+    "method.directions=6",
+    "method.shots=2",
+)
 
 
 def small(folder, *overrides):
@@ -211,29 +217,29 @@ def small(folder, *overrides):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return small(tmp_path_factory.mktemp("census") / "run")
+    return small(tmp_path_factory.mktemp("class_sums") / "run")
 
 
 @pytest.fixture(scope="module")
 def reusing(finished, tmp_path_factory):
-    """A run from the census of the finished one."""
+    """A run from the class sums of the finished one."""
     folder = tmp_path_factory.mktemp("reusing") / "run"
     return small(folder, f"method.census={finished / 'census.json'}", "llm.use=[noisy]")
 
 
-def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
+def test_a_run_leaves_its_class_sums_with_where_they_come_from(finished):
     privacy, content = read(finished, "privacy.json"), read(finished, "census.json")
     assert (privacy["epsilon"], privacy["spent"]["queries_asked"]) == (4.0, 1)
     assert content["privacy"] | {"format": 1} == privacy
     assert content["run"] == read(finished, "run.json")["run"]
     assert content["plan_digest"] == privacy["plan_digest"]
     assert "ε = 4 and δ = 1e-5" in content["statement"]
-    census, earlier = census_file.read_census(finished / "census.json")
-    assert census.sums.shape == (2, 6)
+    released, earlier = class_sums_file.read_noisy_sums(finished / "census.json")
+    assert released.sums.shape == (2, 6)
     scale = privacy["queries"][0]["scale"]
-    assert census.noise == pytest.approx(scale)
-    assert census.count_noise == pytest.approx(4 * scale)
-    assert abs(census.counts.sum() - 40) < 10 * census.count_noise
+    assert released.noise == pytest.approx(scale)
+    assert released.count_noise == pytest.approx(4 * scale)
+    assert abs(released.counts.sum() - 40) < 10 * released.count_noise
     assert earlier.epsilon == 4
     assert not list(finished.glob("*.part"))
 
@@ -266,21 +272,21 @@ def test_the_released_numbers_are_a_classifier_without_any_text(finished):
 
 def test_a_run_with_a_questionnaire_says_what_the_records_are_like_and_another_run_can_use_it(finished, tmp_path):
     first = small(tmp_path / "run", "method.questionnaire=terms", "privacy.epsilon=8")
-    census = read(first, "census.json")
-    assert len(census["questionnaire"]["answers"]) == len(QUESTIONS)
+    released = read(first, "census.json")
+    assert len(released["questionnaire"]["answers"]) == len(QUESTIONS)
     likeness = read(first, "report.json")["likeness"]
     assert sum(row["texts"] for row in likeness["answers"]) == pytest.approx(len(QUESTIONS))
     assert sum(row["records"] for row in likeness["answers"]) == pytest.approx(len(QUESTIONS))
     assert len(likeness["terms"]) == 12
     assert read(finished, "report.json")["likeness"] is None
     again = small(tmp_path / "again", "method.questionnaire=terms", f"method.census={first / 'census.json'}")
-    assert read(again, "census.json")["questionnaire"] == census["questionnaire"]
+    assert read(again, "census.json")["questionnaire"] == released["questionnaire"]
     assert len(read_candidates(again)) == SAMPLES
     with pytest.raises(ConfigError, match=r"^method\.questionnaire; expected none,"):
         small(tmp_path / "none", "method.questionnaire=terms", f"method.census={finished / 'census.json'}")
-    del census["questionnaire"]["listed"], census["questionnaire"]["term_noise"], census["questionnaire"]["first"]
+    del released["questionnaire"]["listed"], released["questionnaire"]["term_noise"], released["questionnaire"]["first"]
     without = tmp_path / "census.json"
-    without.write_text(json.dumps(census))
+    without.write_text(json.dumps(released))
     with pytest.raises(ConfigError, match=r"^method\.questionnaire; expected questions or"):
         small(tmp_path / "terms", "method.questionnaire=terms", f"method.census={without}")
 
@@ -298,7 +304,7 @@ def test_the_noise_is_that_of_the_parties_that_answered(override, shares, tmp_pa
     assert read(three, "census.json")["noise"] == pytest.approx(scale * np.sqrt(shares))
 
 
-def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, reusing):
+def test_a_run_from_class_sums_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, reusing):
     before, after = (read(folder, "privacy.json") for folder in (finished, reusing))
     assert after["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     for name in ("epsilon", "delta", "adjacency", "queries", "aggregation", "against_colluders", "not_covered"):
@@ -323,7 +329,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
 
 
 @pytest.mark.slow
-def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
+def test_class_sums_without_noise_promise_nothing_to_those_who_use_them(tmp_path):
     small(tmp_path / "exact", "privacy.epsilon=.inf")
     again = small(tmp_path / "again", f"method.census={tmp_path / 'exact' / 'census.json'}")
     privacy = read(again, "privacy.json")
@@ -340,21 +346,21 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
         ("evaluation.federated=0.1", "^evaluation.federated;"),
     ],
 )
-def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, tmp_path, override, word):
+def test_class_sums_of_another_encoder_or_beside_a_question_are_refused(finished, tmp_path, override, word):
     with pytest.raises(ConfigError, match=word):
         small(tmp_path / "run", f"method.census={finished / 'census.json'}", override)
 
 
 @pytest.mark.parametrize("change", [{"delta": "x"}, {"adjacency": {}}, {"against_colluders": None}])
 def test_a_guarantee_that_cannot_be_stated_is_refused_before_texts_are_paid_for(finished, tmp_path, change):
-    census = json.loads((finished / "census.json").read_text("utf-8"))
-    (tmp_path / "census.json").write_text(json.dumps(census | {"privacy": census["privacy"] | change}))
+    released = json.loads((finished / "census.json").read_text("utf-8"))
+    (tmp_path / "census.json").write_text(json.dumps(released | {"privacy": released["privacy"] | change}))
     with pytest.raises(ConfigError, match=rf"method\.census; expected privacy\.{next(iter(change))}"):
         small(tmp_path / "run", f"method.census={tmp_path / 'census.json'}")
     assert not (tmp_path / "run" / "state" / "replies.db").exists()
 
 
-def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finished, tmp_path, capsys):
+def test_a_run_from_class_sums_can_be_planned_and_the_plan_has_its_epsilon(finished, tmp_path, capsys):
     task = labelled(tmp_path)
     overrides = [*RUN, f"method.census={finished / 'census.json'}", *task, "privacy.epsilon=1"]
     assert main(["plan", "--json", *overrides]) == 0
@@ -381,13 +387,13 @@ def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_
     assert not (tmp_path / "run" / "state" / "replies.db").exists()
 
 
-def test_a_census_of_other_labels_is_refused(finished, tmp_path):
+def test_class_sums_of_other_labels_are_refused(finished, tmp_path):
     with pytest.raises(ConfigError, match="pneumonia, "):
         tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}")
 
 
 @pytest.mark.parametrize("change", ["run", "epsilon"])
-def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished, reusing, tmp_path, change):
+def test_a_run_is_not_resumed_with_other_class_sums_or_another_guarantee(finished, reusing, tmp_path, change):
     folder = shutil.copytree(reusing, tmp_path / "run")
     other = json.loads((finished / "census.json").read_text("utf-8"))
     other |= {"run": "another"} if change == "run" else {"privacy": other["privacy"] | {"epsilon": 0.5}}

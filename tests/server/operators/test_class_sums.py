@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from common.queries.class_sums import ClassSums, ClassSumsSpec
-from server.operators.census import Census, Subspace, basis, estimates, label_means, posteriors, softness, subspace
+from server.operators.class_sums import (
+    NoisySums,
+    Subspace,
+    basis,
+    estimates,
+    label_means,
+    posteriors,
+    softness,
+    subspace,
+)
 
 C, DIM = 3, 12
 
@@ -30,10 +39,10 @@ def candidates():
     return units(places), labels
 
 
-def census(sums, counts, *, noise, count=0.5, radius=1.0):
+def noisy(sums, counts, *, noise, count=0.5, radius=1.0):
     sums = np.asarray(sums, dtype=float)
     basis, centres = np.eye(sums.shape[1], DIM, dtype="f4"), np.zeros((len(sums), DIM), "f4")
-    return Census(
+    return NoisySums(
         labels=tuple(f"label {number}" for number in range(len(sums))),
         subspace=Subspace(basis=basis, centres=centres, radius=radius),
         softness=0.1,
@@ -106,7 +115,7 @@ def test_a_classifier_is_as_soft_as_its_candidates_labels_are_uncertain(candidat
 
 
 def test_without_noise_the_estimates_of_many_records_are_the_means_and_shares_themselves():
-    summary = estimates(census([[3e6, 0], [0, 6e6]], [1e7, 3e7], noise=0, radius=0.5))
+    summary = estimates(noisy([[3e6, 0], [0, 6e6]], [1e7, 3e7], noise=0, radius=0.5))
     assert np.allclose(summary.means[:, :2], [[0.15, 0], [0, 0.1]])
     assert np.allclose(summary.means[:, 2:], 0)
     assert np.allclose(summary.shares, [0.25, 0.75])
@@ -114,14 +123,14 @@ def test_without_noise_the_estimates_of_many_records_are_the_means_and_shares_th
 
 
 def test_the_mean_of_few_records_is_shrunk_though_there_is_no_noise():
-    few, many = (estimates(census([[0.3 * n, 0], [0, 0.2 * n]], [n, n], noise=0)).kept[0] for n in (3, 300))
+    few, many = (estimates(noisy([[0.3 * n, 0], [0, 0.2 * n]], [n, n], noise=0)).kept[0] for n in (3, 300))
     assert few < 0.5
     assert 0.9 < many < 1
 
 
 def test_the_more_noise_the_less_of_an_offset_is_kept():
     sums, counts = np.random.default_rng(0).normal(0, 5, (4, 8)), [10, 10, 10, 10]
-    kept = [estimates(census(sums, counts, noise=noise)).kept.mean() for noise in (0, 0.1, 2, 5, 100)]
+    kept = [estimates(noisy(sums, counts, noise=noise)).kept.mean() for noise in (0, 0.1, 2, 5, 100)]
     assert kept == sorted(kept, reverse=True)
     assert kept[1] > 0.95
     assert kept[-1] < 0.01
@@ -131,7 +140,7 @@ def test_shrinkage_is_nearer_to_the_truth_than_what_was_measured():
     draws, errors = np.random.default_rng(1), []
     for _ in range(40):
         truth = draws.normal(0, 0.2, (10, 8))
-        taken = census(10 * truth + draws.normal(0, 4, truth.shape), np.full(10, 10) + draws.normal(0, 8, 10), noise=4)
+        taken = noisy(10 * truth + draws.normal(0, 4, truth.shape), np.full(10, 10) + draws.normal(0, 8, 10), noise=4)
         errors.append([np.square(estimates(taken, shrinkage=on).means[:, :8] - truth).sum() for on in (True, False)])
     shrunk, raw = np.mean(errors, axis=0)
     assert shrunk < 10 * 8 * 0.2**2  # than believing nothing
@@ -141,20 +150,20 @@ def test_shrinkage_is_nearer_to_the_truth_than_what_was_measured():
 @pytest.mark.parametrize("shrinkage", [True, False])
 @pytest.mark.parametrize("counts", [[0, 0, 0], [-50, -20, -7], [1e-9, 0, -1e-9], [-30, 40, 2]])
 def test_noisy_counts_near_zero_or_below_make_no_mean_grow_beyond_bounds(counts, shrinkage):
-    summary = estimates(census([[30, 0], [0, 1], [5, -60]], counts, noise=3), shrinkage=shrinkage)
+    summary = estimates(noisy([[30, 0], [0, 1], [5, -60]], counts, noise=3), shrinkage=shrinkage)
     assert np.linalg.norm(summary.means, axis=1).max() <= 1 + 1e-6
     assert summary.shares.min() > 0
     assert summary.shares.sum() == pytest.approx(1)
 
 
 def test_counts_are_shrunk_towards_equal_ones_by_what_rises_above_their_noise():
-    near, far = (estimates(census(np.zeros((4, 1)), counts, noise=5)) for counts in ([30, 20, 25, 25], [90, 5, 5, 0]))
+    near, far = (estimates(noisy(np.zeros((4, 1)), counts, noise=5)) for counts in ([30, 20, 25, 25], [90, 5, 5, 0]))
     assert np.allclose(near.shares, 0.25)
     assert 0.6 < far.shares[0] < 0.9
-    assert estimates(census(np.zeros((1, 1)), [12], noise=5)).shares.tolist() == [1]
+    assert estimates(noisy(np.zeros((1, 1)), [12], noise=5)).shares.tolist() == [1]
 
 
 def test_signal_is_told_in_units_of_the_noise():
-    assert census([[3, 4]], [5], noise=1).signal_to_noise == pytest.approx(np.sqrt(11.5))
-    assert census([[0.1, 0.2]], [5], noise=1).signal_to_noise == 0
-    assert census([[3, 4]], [5], noise=0).signal_to_noise is None
+    assert noisy([[3, 4]], [5], noise=1).signal_to_noise == pytest.approx(np.sqrt(11.5))
+    assert noisy([[0.1, 0.2]], [5], noise=1).signal_to_noise == 0
+    assert noisy([[3, 4]], [5], noise=0).signal_to_noise is None

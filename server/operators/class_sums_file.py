@@ -1,4 +1,4 @@
-"""Reading and writing of a census in `census.json`, with checks against the other files of its run.
+"""Reading and writing of class sums in `census.json`, with checks against the other files of its run.
 
 The file is not signed. If it is still in its run folder, it has to agree with that folder's `privacy.json` and the
 coordinator's ledger. The parties' ledgers record their answers under `run` and `plan_digest`. Bases and centres are
@@ -17,11 +17,11 @@ from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.questions import QUESTIONS
 from common.validate import positive
-from server.documents.census import CensusNumbers, QuestionnaireNumbers, Released
+from server.documents.class_sums import ClassSumsNumbers, QuestionnaireNumbers, Released
 from server.documents.codec import FieldError, pack_floats, unpack_floats
 from server.documents.files import Document, LaterFormatError
 from server.documents.privacy import Earlier, Origin, Privacy
-from server.operators.census import Census, Subspace
+from server.operators.class_sums import NoisySums, Subspace
 
 LEDGER = "state/ledger.db"
 SETTING = "method.census"
@@ -32,27 +32,27 @@ _OPEN = {"spent", "statement", "not_covered"}
 _ROUNDING = 1e-6
 
 
-def numbers_of(census: Census) -> CensusNumbers:
-    """Return the census in the form in which its file stores the numbers."""
-    space = census.subspace
-    return CensusNumbers(
-        labels=census.labels,
-        sums=census.sums.tolist(),
-        counts=census.counts.tolist(),
-        noise=census.noise,
-        count_noise=census.count_noise,
-        softness=census.softness,
+def numbers_of(noisy: NoisySums) -> ClassSumsNumbers:
+    """Return the sums in the form in which their file stores them."""
+    space = noisy.subspace
+    return ClassSumsNumbers(
+        labels=noisy.labels,
+        sums=noisy.sums.tolist(),
+        counts=noisy.counts.tolist(),
+        noise=noisy.noise,
+        count_noise=noisy.count_noise,
+        softness=noisy.softness,
         radius=space.radius,
         basis=pack_floats(space.basis),
         centres=pack_floats(space.centres),
-        questionnaire=census.questionnaire,
+        questionnaire=noisy.questionnaire,
     )
 
 
-def census_of(numbers: CensusNumbers) -> Census:
-    """Return the census from the numbers that `numbers_of` made, even after a round trip through JSON."""
+def noisy_sums_of(numbers: ClassSumsNumbers) -> NoisySums:
+    """Return the sums from the numbers that `numbers_of` made, even after a round trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
-    return Census(
+    return NoisySums(
         labels=numbers.labels,
         sums=sums,
         counts=np.array(numbers.counts, dtype=np.float64),
@@ -68,8 +68,8 @@ def census_of(numbers: CensusNumbers) -> Census:
     )
 
 
-def read_census(path: Path) -> tuple[Census, Earlier]:
-    """Read a census from its file, with the guarantee of its run.
+def read_noisy_sums(path: Path) -> tuple[NoisySums, Earlier]:
+    """Read class sums from their file, with the guarantee of their run.
 
     Raises:
         ConfigError: The file does not exist, this program did not write it, or another file of its run contradicts it;
@@ -77,7 +77,7 @@ def read_census(path: Path) -> tuple[Census, Earlier]:
     """
     try:
         released = _parsed(path, Released)
-        census = _checked(CensusNumbers.from_json(released.numbers), path)
+        noisy = _checked(ClassSumsNumbers.from_json(released.numbers), path)
     except FieldError as error:
         _refuse(f"{error.field}: {error.expected}", "none" if error.missing else "another value", path)
     privacy = released.privacy
@@ -87,18 +87,18 @@ def read_census(path: Path) -> tuple[Census, Earlier]:
     if path.with_name(Privacy.FILE).exists():  # else the file was sent alone
         _check_privacy(earlier, path)
         _check_ledger(earlier, path)
-    return census, earlier
+    return noisy, earlier
 
 
-def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
-    """Raise a ConfigError, with both lists, if the labels of a census differ from the task's."""
-    if census.labels != labels:
+def check_labels(noisy: NoisySums, labels: tuple[str, ...], path: Path) -> None:
+    """Raise a ConfigError, with both lists, if the labels of the sums differ from the task's."""
+    if noisy.labels != labels:
         raise ConfigError(
             SETTING,
-            expected=f"a census of the task's labels, in their order: {', '.join(labels)}",
-            got=f"one of {', '.join(census.labels)}",
+            expected=f"class sums of the task's labels, in their order: {', '.join(labels)}",
+            got=f"those of {', '.join(noisy.labels)}",
             where=path,
-            do="Use the task of the run that took it",
+            do="Use the task of the run that asked",
         )
 
 
@@ -138,23 +138,23 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
         _refuse("a file of this version of Caucus, or of an earlier one", "one of a later version", path)
 
 
-def _checked(numbers: CensusNumbers, path: Path) -> Census:
-    """Return the census with these numbers; raise a ConfigError if they do not match a query and its answer."""
+def _checked(numbers: ClassSumsNumbers, path: Path) -> NoisySums:
+    """Return the sums with these numbers; raise a ConfigError if they do not match a query and its answer."""
     if not numbers.labels:
         _refuse("labels: a list of names", "none", path)
     try:
-        census = census_of(numbers)
+        noisy = noisy_sums_of(numbers)
     except (TypeError, ValueError, IndexError):
         _refuse("numbers, and float32 rows in base64, of one size", "others", path)
-    if census.questionnaire:
-        check_questionnaire(census.questionnaire, path)
-    space, labels = census.subspace, len(census.labels)
+    if noisy.questionnaire:
+        check_questionnaire(noisy.questionnaire, path)
+    space, labels = noisy.subspace, len(noisy.labels)
     shapes = {"sums": (labels, len(space.basis)), "counts": (labels,)}
     for key, shape in shapes.items():
-        if getattr(census, key).shape != shape:
-            _refuse(f"{key} of shape {shape}", str(getattr(census, key).shape), path)
+        if getattr(noisy, key).shape != shape:
+            _refuse(f"{key} of shape {shape}", str(getattr(noisy, key).shape), path)
     for key in (*shapes, "noise", "count_noise", "softness"):
-        value = getattr(census, key)
+        value = getattr(noisy, key)
         if not np.isfinite(value).all() or (key not in shapes and value < 0):
             _refuse(f"{key}: finite numbers{'' if key in shapes else ' >= 0'}", "others", path)
     try:
@@ -165,10 +165,10 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
             radius=np.array([space.radius], dtype=np.float32),
         )
         query.check(labels, space.basis.shape[1])
-        positive(softness=census.softness)
+        positive(softness=noisy.softness)
     except (ProtocolError, ConfigError) as error:
         _refuse("what a party would accept", error.problem, path)
-    return census
+    return noisy
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
@@ -211,5 +211,5 @@ def _check_ledger(earlier: Earlier, path: Path) -> None:
 
 def _refuse(expected: str, got: str, path: Path) -> NoReturn:
     raise ConfigError(
-        SETTING, expected=expected, got=got, where=path, do=f"Name the {Released.FILE} of a run of method=census"
+        SETTING, expected=expected, got=got, where=path, do=f"Name the {Released.FILE} of a run of method=class_sums"
     )

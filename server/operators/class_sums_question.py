@@ -1,14 +1,14 @@
-"""The query of a census: how it is planned, and how it is sent to the hospitals.
+"""The query for class sums: how it is planned, and how it is sent to the hospitals.
 
 A plan has one query, for class sums, with all of epsilon. With `questionnaire` the same answer contains the number of
 records with each form of text. If texts have several labels, or sections, one more query with a fraction of epsilon
 asks which labels occur together (`label_sets.py`), or in which order sections follow one another (`section_texts.py`).
 
-With the census of a finished run (setting `census`) no queries are asked, so only answers that the finished run
+With the class sums of a finished run (setting `census`) no queries are asked, so only answers that the finished run
 obtained can be used.
 
 The query contains a public subspace and the centres of the labels, both functions of the first round's texts and of the
-labels' descriptions (`census.py`).
+labels' descriptions (`class_sums.py`).
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ from common.queries.questions import QUESTIONS
 from common.queries.terms import encode_terms
 from server.domain import Task
 from server.method import Tools
-from server.operators import census_file, label_sets, section_texts
-from server.operators.census import Census, softness, subspace
+from server.operators import class_sums_file, label_sets, section_texts
+from server.operators.class_sums import NoisySums, softness, subspace
 from server.operators.questionnaire import common_words, released_answers
 from server.operators.steering import TextRows
-from server.settings.methods import GRID, CensusSettings
+from server.settings.methods import GRID, ClassSumsSettings
 
 CLASS_SUMS = "class sums"
 REACH = 0.25
@@ -38,10 +38,10 @@ FIRST, LISTED = 16, 64
 """Number of terms for which a record counts, and number of terms on the list, with `questionnaire=terms`."""
 
 
-def check_census(settings: CensusSettings, task: Task) -> None:
-    """Raise a ConfigError, with the setting's name, if one does not suit the task or a finished run's census."""
+def check_class_sums(settings: ClassSumsSettings, task: Task) -> None:
+    """Raise a ConfigError, with the setting's name, if one does not suit the task or a finished run's sums."""
     if settings.census is not None:
-        task.check_single("method.census", "whose census says which labels occur together", "Ask: method.census=null")
+        task.check_single("method.census", "whose numbers say which labels occur together", "Ask: method.census=null")
     if settings.questionnaire != "none":
         do = "Set method.questionnaire=none"
         task.check_single("method.questionnaire", "so that a record's form counts once", do)
@@ -50,8 +50,8 @@ def check_census(settings: CensusSettings, task: Task) -> None:
         _check_finished(settings, settings.census, task)
 
 
-def census_queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan no queries if a finished run's census is used; otherwise one, or two for several labels or sections."""
+def class_sums_queries(settings: ClassSumsSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    """Plan no queries if a finished run's sums are used; otherwise one, or two for several labels or sections."""
     if settings.census is not None:
         return ()
     units = round(settings.count * GRID)
@@ -74,7 +74,7 @@ def census_queries(settings: CensusSettings, task: Task, max_records: int) -> tu
     return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
 
 
-def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools: Tools) -> Census:
+def ask(settings: ClassSumsSettings, texts: TextRows, written: Sequence[str], tools: Tools) -> NoisySums:
     """Ask for the sums of the records' coordinates along public directions, relative to public centres.
 
     Args:
@@ -103,7 +103,7 @@ def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools
     noise = tools.noise(CLASS_SUMS, 0)
     rows = answer[: spec.sums].reshape(spec.labels, spec.directions + 1)
     count = spec.count / spec.grid
-    census = Census(
+    noisy = NoisySums(
         labels=tuple(tools.task.labels),
         subspace=space,
         softness=softness(texts.vectors, texts.requested, space.centres),
@@ -113,16 +113,16 @@ def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools
         count_noise=noise / count,
     )
     if isinstance(spec, QuestionnaireSpec):
-        census = replace(census, questionnaire=released_answers(answer[spec.sums :], spec, listed, noise))
-    return census
+        noisy = replace(noisy, questionnaire=released_answers(answer[spec.sums :], spec, listed, noise))
+    return noisy
 
 
-def _check_finished(settings: CensusSettings, path: str, task: Task) -> None:
-    census, _ = census_file.read_census(Path(path))
-    census_file.check_labels(census, tuple(task.labels), Path(path))
-    numbers, usable = census.questionnaire, ["none"]
+def _check_finished(settings: ClassSumsSettings, path: str, task: Task) -> None:
+    noisy, _ = class_sums_file.read_noisy_sums(Path(path))
+    class_sums_file.check_labels(noisy, tuple(task.labels), Path(path))
+    numbers, usable = noisy.questionnaire, ["none"]
     if numbers is not None:
         usable += ["questions", *["terms"] * bool(numbers.listed)]
     if settings.questionnaire not in usable:
-        expected = f"{' or '.join(reversed(usable))}, for a census without more answers"
+        expected = f"{' or '.join(reversed(usable))}, for class sums without more answers"
         raise ConfigError("method.questionnaire", expected=expected, got=settings.questionnaire, where=path)

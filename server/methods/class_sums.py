@@ -1,16 +1,16 @@
-"""Census: the answer to one noised question on where the records' vectors lie steers all rounds (our own method).
+"""Class sums: the answer to one noised question on where the records' vectors lie steers all rounds (our own).
 
 Round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
-   (`server/operators/census_texts.py`).
+   (`server/operators/class_sums_texts.py`).
 2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool; a model that
    writes what is requested is always prompted zero-shot (`server/operators/steering.py`).
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label, the sum of its records'
    coordinates in a public subspace, and the number of these records. With `questionnaire`, the same answer contains the
    number of records with each form of text; from then on texts of these forms are requested, shown and chosen
-   (`server/operators/questionnaire.py`). The queries are defined in `server/operators/census_question.py`.
-5. Estimate each label's proportion of the records, and the mean of its records (`server/operators/census.py`). The
+   (`server/operators/questionnaire.py`). The queries are defined in `server/operators/class_sums_question.py`.
+5. Estimate each label's proportion of the records, and the mean of its records (`server/operators/class_sums.py`). The
    means define a classifier, which gives the probability of each label for each text of D, regardless of the requested
    label.
 6. The 2 S texts with the highest probability of a label are its next pool. A model's weight is the squared mean
@@ -31,7 +31,7 @@ another; sequences of headings are drawn from its answer, and texts are written 
 the same as for texts with several labels.
 
 A task without labels is treated as one label: the probability in step 6 is the probability of being a record rather
-than a first-round text (`server.operators.census.likeness`), and step 7 leaves the texts as they are.
+than a first-round text (`server.operators.class_sums.likeness`), and step 7 leaves the texts as they are.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is stored in `census.json` in the run
 folder: another run, possibly with other models, can begin with this answer (setting `census`), and then asks no query.
@@ -46,23 +46,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
-from server.documents.census import CensusNumbers, Released
+from server.documents.class_sums import ClassSumsNumbers, Released
 from server.documents.privacy import Earlier
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier
-from server.operators import census_file, census_question, census_texts, label_sets, section_texts, steering
-from server.operators.census import (
-    Census,
+from server.operators import class_sums_file, class_sums_question, class_sums_texts, label_sets, section_texts, steering
+from server.operators.class_sums import (
     Estimates,
     Floats,
-    census_figures,
+    NoisySums,
+    class_sums_figures,
     classifier,
     estimates,
     likeness,
     posteriors,
 )
-from server.operators.census_texts import CensusMemory, texts_of_round
+from server.operators.class_sums_texts import ClassSumsMemory, texts_of_round
 from server.operators.final_labels import (
     effective_sample,
     label_texts,
@@ -73,27 +73,27 @@ from server.operators.final_labels import (
 from server.operators.questionnaire import WIDER, Aims, aims_of, nearest_by_label, nearest_in_pools
 from server.operators.round_report import make_report
 from server.operators.steering import ZERO_SHOT, TextRows, reliabilities, with_evidence
-from server.settings.methods import CensusSettings
+from server.settings.methods import ClassSumsSettings
 
 _SOFTNESS = "softness"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusMethod(CensusSettings):
-    """The census method; `server.settings.methods.CensusSettings` documents its settings."""
+class ClassSumsMethod(ClassSumsSettings):
+    """The method `class_sums`; `server.settings.methods.ClassSumsSettings` documents its settings."""
 
-    memory: ClassVar[type[CensusMemory]] = CensusMemory
+    memory: ClassVar[type[ClassSumsMemory]] = ClassSumsMemory
     modes: ClassVar[Mapping[str, str | None]] = {}
 
     def earlier(self) -> Earlier | None:
-        """Return the run whose census is used; None if this run asks its own query (`server.method.Reusing`)."""
-        return None if self.census is None else census_file.read_census(Path(self.census))[1]
+        """Return the run whose class sums are used; None if this run asks its own query (`server.method.Reusing`)."""
+        return None if self.census is None else class_sums_file.read_noisy_sums(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan no queries if a finished run's census is used; otherwise one, or two for several labels or sections."""
+        """Plan no queries if a finished run's sums are used; otherwise one, or two for several labels or sections."""
         del membership
-        census_question.check_census(self, task)
-        return census_question.census_queries(self, task, target.max_records)
+        class_sums_question.check_class_sums(self, task)
+        return class_sums_question.class_sums_queries(self, task, target.max_records)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return N, the run's number of texts; with a questionnaire, return the number from which N are chosen."""
@@ -105,35 +105,35 @@ class CensusMethod(CensusSettings):
         del task
         return {}
 
-    def start(self, tools: Tools) -> State[CensusMemory]:
-        """Return a state without texts, with equal weights and, if the settings name a finished run, its census."""
-        memory = CensusMemory(weights={model: 1 / len(tools.models) for model in tools.models})
+    def start(self, tools: Tools) -> State[ClassSumsMemory]:
+        """Return a state without texts, with equal weights and, if the settings name a finished run, its sums."""
+        memory = ClassSumsMemory(weights={model: 1 / len(tools.models) for model in tools.models})
         if self.census is None:
             return State(memory=memory)
-        census, _ = census_file.read_census(Path(self.census))
-        return State(released=_released(census), memory=memory)
+        noisy, _ = class_sums_file.read_noisy_sums(Path(self.census))
+        return State(released=_released(noisy), memory=memory)
 
-    def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
+    def step(self, state: State[ClassSumsMemory], tools: Tools) -> State[ClassSumsMemory]:
         """Run one round."""
-        census = _census(state.released) if state.released else None
-        known = self._aims(census) if census and state.round else None
-        sets, harvest = census_texts.harvest(self, state, tools, aimed=known)
+        noisy = _class_sums(state.released) if state.released else None
+        known = self._aims(noisy) if noisy and state.round else None
+        sets, harvest = class_sums_texts.harvest(self, state, tools, aimed=known)
         candidates = (*state.candidates, *harvest.candidates)
         written = section_texts.row_texts(candidates)
         places, requested = label_sets.label_rows(candidates, tools.task)
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])[places]
         texts = TextRows(vectors=tools.embed(written), requested=requested, models=models)
 
-        census = census or census_question.ask(self, texts, written, tools)
-        aimed = self._aims(census)
-        estimated = estimates(census, shrinkage=self.shrinkage)
+        noisy = noisy or class_sums_question.ask(self, texts, written, tools)
+        aimed = self._aims(noisy)
+        estimated = estimates(noisy, shrinkage=self.shrinkage)
         labelled = tools.task.one_label
         if labelled:
-            posterior = posteriors(texts.vectors, estimated.means, census.softness)
+            posterior = posteriors(texts.vectors, estimated.means, noisy.softness)
         else:
-            posterior = likeness(texts.vectors, requested, estimated.means, census.subspace.centres)
-        reliability = self._reliability(census, estimated, texts, tools)
-        memory, soft = state.memory, census.softness
+            posterior = likeness(texts.vectors, requested, estimated.means, noisy.subspace.centres)
+        reliability = self._reliability(noisy, estimated, texts, tools)
+        memory, soft = state.memory, noisy.softness
         if state.round + 1 < self.rounds:
             memory = self._remember(
                 state.round + 1, texts, posterior, shares=estimated.shares, reliability=reliability, tools=tools
@@ -151,10 +151,10 @@ class CensusMethod(CensusSettings):
             if labelled and self.labels == "probabilities":
                 soft = student_softness(texts.vectors, estimated.means)
                 posterior = posteriors(texts.vectors, estimated.means, soft)
-                sharpness = min(1.0, census.softness / soft)
+                sharpness = min(1.0, noisy.softness / soft)
                 posterior = with_evidence(posterior, texts, reliability, sharpness=sharpness)
             if labelled:
-                candidates = label_texts(self, candidates, posterior, census.labels, estimated.shares)
+                candidates = label_texts(self, candidates, posterior, noisy.labels, estimated.shares)
         report = make_report(
             state.round,
             tools.models,
@@ -164,7 +164,7 @@ class CensusMethod(CensusSettings):
             work=[harvest],
             figures={
                 "weights": dict(state.memory.weights),
-                **census_figures(census, estimated, texts.requested, posterior),
+                **class_sums_figures(noisy, estimated, texts.requested, posterior),
                 "reliability": dict(zip(tools.models, reliability.tolist(), strict=True)),
                 _SOFTNESS: soft,
                 "effective_sample": effective_sample(np.array([text.weight for text in candidates])),
@@ -174,36 +174,36 @@ class CensusMethod(CensusSettings):
             round=state.round + 1,
             candidates=candidates,
             rounds=(*state.rounds, report),
-            released=state.released or _released(census),
+            released=state.released or _released(noisy),
             memory=memory,
         )
 
-    def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
+    def classifier(self, state: State[ClassSumsMemory]) -> LinearClassifier:
         """Return the classifier defined by the estimated means after the last step (`server.method.Labelling`)."""
-        census = _census(state.released)
-        return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
+        noisy = _class_sums(state.released)
+        return classifier(noisy, estimates(noisy, shrinkage=self.shrinkage), _softness(state, noisy))
 
-    def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
+    def training_labels(self, state: State[ClassSumsMemory], vectors: NDArray[np.float32]) -> Floats:
         """Return the (n, C) label probabilities for training on (n, dim) vectors (`server.method.Labelling`)."""
-        census = _census(state.released)
-        estimated = estimates(census, shrinkage=self.shrinkage)
-        posterior = posteriors(vectors, estimated.means, _softness(state, census))
+        noisy = _class_sums(state.released)
+        estimated = estimates(noisy, shrinkage=self.shrinkage)
+        posterior = posteriors(vectors, estimated.means, _softness(state, noisy))
         return with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
-    def _aims(self, census: Census) -> Aims | None:
+    def _aims(self, noisy: NoisySums) -> Aims | None:
         """Return the records' estimated proportions as targets for the texts; None if not asked for or not used."""
-        return aims_of(census) if self.questionnaire != "none" and census.questionnaire else None
+        return aims_of(noisy) if self.questionnaire != "none" and noisy.questionnaire else None
 
     def _remember(
         self, coming: int, texts: TextRows, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
-    ) -> CensusMemory:
+    ) -> ClassSumsMemory:
         """Return the memory for the coming round, with its weights, needs and pools."""
         labels = list(tools.task.labels)
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
             weights = steering.model_weights(posterior, texts.requested, texts.models, len(tools.models))
         reliable = [model for model, share in zip(tools.models, reliability, strict=True) if share >= ZERO_SHOT]
-        memory = CensusMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)), reliable=reliable)
+        memory = ClassSumsMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)), reliable=reliable)
         if self.need:
             needs = steering.needs(posterior, shares, texts_of_round(self, coming)).tolist()
             memory = replace(memory, needs=dict(zip(labels, needs, strict=True)))
@@ -213,22 +213,22 @@ class CensusMethod(CensusSettings):
             memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
         return memory
 
-    def _reliability(self, census: Census, estimated: Estimates, texts: TextRows, tools: Tools) -> Floats:
+    def _reliability(self, noisy: NoisySums, estimated: Estimates, texts: TextRows, tools: Tools) -> Floats:
         """Estimate the proportion of each model's texts with the requested label, (K,); zeros without `evidence`."""
         models = len(tools.models)
         evidence = self.evidence and tools.task.one_label
-        return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
+        return reliabilities(noisy, estimated, texts, models) if evidence else np.zeros(models)
 
 
-def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Return the softness of the released probabilities; if an earlier version recorded none, the census's."""
-    return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
+def _softness(state: State[ClassSumsMemory], noisy: NoisySums) -> float:
+    """Return the softness of the released probabilities; if an earlier version recorded none, that of the sums."""
+    return float(state.rounds[-1].figures.get(_SOFTNESS, noisy.softness))
 
 
-def _census(released: Mapping[str, Mapping[str, Any]]) -> Census:
-    return census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
+def _class_sums(released: Mapping[str, Mapping[str, Any]]) -> NoisySums:
+    return class_sums_file.noisy_sums_of(ClassSumsNumbers.from_json(released[Released.FILE]))
 
 
-def _released(census: Census) -> dict[str, dict[str, Any]]:
+def _released(noisy: NoisySums) -> dict[str, dict[str, Any]]:
     """Return the numbers that the run releases in addition to its texts."""
-    return {Released.FILE: census_file.numbers_of(census).to_json()}
+    return {Released.FILE: class_sums_file.numbers_of(noisy).to_json()}

@@ -1,17 +1,17 @@
-"""A census: noised sums of the records' coordinates in a public subspace, and estimates for each label from these sums.
+"""Noised sums of the records' coordinates in a public subspace, and estimates for each label from these sums.
 
-    candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
+    candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ NoisySums ─▶ Estimates
 
 The subspace is a function only of the candidates and of the labels' descriptions. All later steps are functions of the
-subspace and of noised numbers, so nothing here can cost privacy, however often a census is used.
+subspace and of noised numbers, so nothing here can cost privacy, however often these are used.
 
 Let S be the noised sum for a label, in radii, with noise of standard deviation sigma in each of k directions, and n the
 label's noised number of records. Then S / n is the offset of the mean of the label's records from the label's public
 centre, with noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that is
 common to all labels. The measured offset is therefore multiplied by v / (v + e), averaged over the posterior of v, for
 which the prior is flat in log v. The error e is (sigma / n)^2 plus, since the records are themselves a sample, about
-1/(4 k n), if the coordinates of the n records have a length of half a radius. A census without any signal above the
-noise therefore leaves the centres unchanged. The labels' numbers of records are likewise shrunk towards equal numbers.
+1/(4 k n), if the coordinates of the n records have a length of half a radius. Sums without any signal above the
+noise therefore leave the centres unchanged. The labels' numbers of records are likewise shrunk towards equal numbers.
 The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the subspace only the public centre
 is known, which is a useful estimate.
 """
@@ -26,7 +26,7 @@ from scipy.special import expit, softmax
 
 from common.domain import is_one_population
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
-from server.documents.census import QuestionnaireNumbers
+from server.documents.class_sums import QuestionnaireNumbers
 from server.metrics.linear import LinearClassifier
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ _TRUSTED = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subspace:
-    """Public coordinates in which a census measures records.
+    """Public coordinates in which records are measured.
 
     Attributes:
         basis: (k, dim) float32, orthonormal directions.
@@ -155,7 +155,7 @@ def likeness(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) 
 
     It replaces the `posteriors` of tasks without labels, which have one population, and of labels that do not exclude
     one another. Let m be the estimated mean of a label's records, m0 the mean of the first-round texts, relative to
-    which the census measured, and s^2 the variance of the label's texts along m - m0. For normal distributions with
+    which they were measured, and s^2 the variance of the label's texts along m - m0. For normal distributions with
     these means and equal scatter, and equal numbers of records and texts, the probability that a text v belongs to the
     records is Fisher's discriminant,
 
@@ -188,8 +188,8 @@ def _half_squares(means: Vectors) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Census:
-    """The released numbers, with all data needed to reuse them (`server/operators/census_file.py`).
+class NoisySums:
+    """The released numbers, with all data needed to reuse them (`server/operators/class_sums_file.py`).
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
@@ -221,7 +221,7 @@ class Census:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates about the records from a census.
+    """Estimates about the records from noisy sums.
 
     Attributes:
         shares: (C,) proportion of the records with each label, above 0; they sum to 1.
@@ -234,45 +234,45 @@ class Estimates:
     kept: Floats
 
 
-def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
+def estimates(noisy: NoisySums, *, shrinkage: bool = True) -> Estimates:
     """Return the proportions and means, shrunk according to their noise, or as measured if `shrinkage` is false."""
-    sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
-    offsets = census.sums / sizes[:, None]
+    sizes = _sizes(noisy.counts, noisy.count_noise if shrinkage else 0.0)
+    offsets = noisy.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
-    errors = ((census.noise / sizes) ** 2 + sampling)[:, None]
+    errors = ((noisy.noise / sizes) ** 2 + sampling)[:, None]
     kept = _shrinkage(offsets, errors) if shrinkage else np.ones((len(sizes), 1))
     offsets = kept * offsets
     # No record's coordinates are longer than 1, nor is their mean.
     offsets /= np.maximum(1.0, np.linalg.norm(offsets, axis=1, keepdims=True))
-    space = census.subspace
+    space = noisy.subspace
     return Estimates(
         shares=sizes / sizes.sum(), means=space.centres + space.radius * offsets @ space.basis, kept=kept[:, 0]
     )
 
 
-def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
+def classifier(noisy: NoisySums, estimated: Estimates, soft: float) -> LinearClassifier:
     """Return the linear classifier that computes the `posteriors` for the estimated means."""
     means = estimated.means
-    return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
+    return LinearClassifier(labels=noisy.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
 
-def census_figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
+def class_sums_figures(noisy: NoisySums, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
     """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and number relabelled.
 
     If there are no labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean similarity between
     the texts and the records.
     """
-    if is_one_population(census.labels):
+    if is_one_population(noisy.labels):
         return {
-            "signal_to_noise": census.signal_to_noise,
+            "signal_to_noise": noisy.signal_to_noise,
             "shrinkage": float(estimated.kept[0]),
             "likeness": float(posterior.mean()),
         }
-    relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
+    relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(noisy.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {
-        "signal_to_noise": census.signal_to_noise,
-        **{name: dict(zip(census.labels, row.tolist(), strict=True)) for name, row in by_label.items()},
+        "signal_to_noise": noisy.signal_to_noise,
+        **{name: dict(zip(noisy.labels, row.tolist(), strict=True)) for name, row in by_label.items()},
     }
 
 

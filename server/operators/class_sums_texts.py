@@ -1,4 +1,4 @@
-"""The texts of a census's rounds: how many are ordered, from which models and for which labels, and their prompts.
+"""The texts of the method's rounds: how many are ordered, from which models and for which labels, and their prompts.
 
 The first round is zero-shot and orders the same number of texts for each label. Later rounds follow the memory derived
 from the answer: a model's weight is its proportion of the texts, a label gets texts according to need, and a prompt
@@ -26,11 +26,11 @@ from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, section_texts, selection
 from server.operators.questionnaire import Aims, length
-from server.settings.methods import CensusSettings
+from server.settings.methods import ClassSumsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusMemory(PlainMemory):
+class ClassSumsMemory(PlainMemory):
     """The method's memory from round to round.
 
     Attributes:
@@ -49,14 +49,14 @@ class CensusMemory(PlainMemory):
     sets: Mapping[str, Any] = field(default_factory=dict)
 
 
-def texts_of_round(settings: CensusSettings, number: int) -> int:
+def texts_of_round(settings: ClassSumsSettings, number: int) -> int:
     """Return the number of texts that a round orders; rounds are numbered from 0."""
     before, after = (settings.samples * done // settings.rounds for done in (number, number + 1))
     return (after - before) * (settings.best_of if number and settings.questionnaire != "none" else 1)
 
 
 def harvest(
-    settings: CensusSettings, state: State[CensusMemory], tools: Tools, *, aimed: Aims | None
+    settings: ClassSumsSettings, state: State[ClassSumsMemory], tools: Tools, *, aimed: Aims | None
 ) -> tuple[Mapping[str, Any], Generated]:
     """Write the round's texts, and ask once which labels occur together, or how sections follow one another.
 
@@ -107,7 +107,7 @@ def harvest(
 
 
 def _orders(
-    settings: CensusSettings, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools
+    settings: ClassSumsSettings, counts: NDArray[np.int64], state: State[ClassSumsMemory], tools: Tools
 ) -> list[Order]:
     """Return the orders for a round of whole texts; `counts`, of shape (K,), has each model's number of texts."""
     labels = list(tools.task.labels)

@@ -9,19 +9,19 @@ import pytest
 
 from common.errors import ConfigError
 from common.queries.questions import QUESTIONS
-from server.documents.census import QuestionnaireNumbers
-from server.operators import census_file
-from server.operators.census import Census, subspace
+from server.documents.class_sums import QuestionnaireNumbers
+from server.operators import class_sums_file
+from server.operators.class_sums import NoisySums, subspace
 from tests.support.documents import privacy_json
 
 
 @pytest.fixture
-def census():
+def noisy():
     draws = np.random.default_rng(0)
     vectors = draws.normal(size=(20, 6))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     labels = np.arange(20) % 2
-    return Census(
+    return NoisySums(
         labels=("a", "b"),
         subspace=subspace(vectors, labels, vectors[:2], directions=3, description=0.5, quantile=0.9),
         softness=0.05,
@@ -32,9 +32,9 @@ def census():
     )
 
 
-def written(census, **changes):
+def written(noisy, **changes):
     source = {"run": "r1", "plan_digest": "ab" * 32, "encoder": "cd" * 32, "privacy": privacy_json()}
-    return source | census_file.numbers_of(census).to_json() | changes
+    return source | class_sums_file.numbers_of(noisy).to_json() | changes
 
 
 def saved(folder, content):
@@ -43,30 +43,30 @@ def saved(folder, content):
     return path
 
 
-def test_what_was_written_is_read_bit_for_bit(census, tmp_path):
-    again, earlier = census_file.read_census(saved(tmp_path, written(census)))
+def test_what_was_written_is_read_bit_for_bit(noisy, tmp_path):
+    again, earlier = class_sums_file.read_noisy_sums(saved(tmp_path, written(noisy)))
     for name in ("sums", "counts"):
-        assert np.array_equal(getattr(again, name), getattr(census, name))
-    assert again.subspace.basis.tobytes() == census.subspace.basis.tobytes()
-    assert again.subspace.centres.tobytes() == census.subspace.centres.tobytes()
-    assert again.subspace.radius == census.subspace.radius
+        assert np.array_equal(getattr(again, name), getattr(noisy, name))
+    assert again.subspace.basis.tobytes() == noisy.subspace.basis.tobytes()
+    assert again.subspace.centres.tobytes() == noisy.subspace.centres.tobytes()
+    assert again.subspace.radius == noisy.subspace.radius
     assert (again.labels, again.noise, again.count_noise, again.softness) == (("a", "b"), 1.25, 2.5, 0.05)
     assert (earlier.run, earlier.encoder, earlier.epsilon) == ("r1", "cd" * 32, 4.0)
-    assert census_file.numbers_of(again).to_json() == census_file.numbers_of(census).to_json()
+    assert class_sums_file.numbers_of(again).to_json() == class_sums_file.numbers_of(noisy).to_json()
 
 
 ANSWERS = {question.name: dict.fromkeys(question.answers, 1.5) for question in QUESTIONS}
 ASKED = QuestionnaireNumbers(answers=ANSWERS, noise=2.0, listed={"the": 3.5, "a": -1.0}, term_noise=4.0, first=16)
 
 
-def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(census, tmp_path):
-    assert "questionnaire" not in written(census)
-    assert census_file.read_census(saved(tmp_path, written(census)))[0].questionnaire is None
-    asked = replace(census, questionnaire=ASKED)
-    again, _ = census_file.read_census(saved(tmp_path, written(asked)))
+def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(noisy, tmp_path):
+    assert "questionnaire" not in written(noisy)
+    assert class_sums_file.read_noisy_sums(saved(tmp_path, written(noisy)))[0].questionnaire is None
+    asked = replace(noisy, questionnaire=ASKED)
+    again, _ = class_sums_file.read_noisy_sums(saved(tmp_path, written(asked)))
     assert again.questionnaire == ASKED
     # In any order.
-    again, _ = census_file.read_census(saved(tmp_path, json.dumps(written(asked), sort_keys=True)))
+    again, _ = class_sums_file.read_noisy_sums(saved(tmp_path, json.dumps(written(asked), sort_keys=True)))
     assert again.questionnaire == ASKED
 
 
@@ -82,23 +82,23 @@ def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(c
         ({"listed": {}}, "questionnaire.first"),
     ],
 )
-def test_answers_to_other_questions_are_refused(census, tmp_path, change, named):
-    content = written(replace(census, questionnaire=ASKED))
+def test_answers_to_other_questions_are_refused(noisy, tmp_path, change, named):
+    content = written(replace(noisy, questionnaire=ASKED))
     content["questionnaire"] |= change
     with pytest.raises(ConfigError, match=named):
-        census_file.read_census(saved(tmp_path, content))
+        class_sums_file.read_noisy_sums(saved(tmp_path, content))
 
 
 @pytest.mark.parametrize(
     "key", ["labels", "sums", "counts", "noise", "count_noise", "softness", "radius", "basis", "centres"]
 )
 @pytest.mark.parametrize("wrong", ["missing", None, "x", [1.0], {"a": 1}])
-def test_an_entry_that_is_missing_or_of_another_kind_is_refused(census, tmp_path, key, wrong):
-    content = written(census, **{key: wrong})
+def test_an_entry_that_is_missing_or_of_another_kind_is_refused(noisy, tmp_path, key, wrong):
+    content = written(noisy, **{key: wrong})
     if wrong == "missing":
         del content[key]
     with pytest.raises(ConfigError, match=r"method\.census") as caught:
-        census_file.read_census(saved(tmp_path, content))
+        class_sums_file.read_noisy_sums(saved(tmp_path, content))
     assert "census.json" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -131,9 +131,9 @@ def bits(array):
         ({"privacy": privacy_json(epsilon=0)}, "privacy.epsilon"),
     ],
 )
-def test_numbers_that_do_not_fit_together_are_refused(census, tmp_path, changes, word):
+def test_numbers_that_do_not_fit_together_are_refused(noisy, tmp_path, changes, word):
     with pytest.raises(ConfigError) as caught:
-        census_file.read_census(saved(tmp_path, written(census, **changes)))
+        class_sums_file.read_noisy_sums(saved(tmp_path, written(noisy, **changes)))
     assert word in str(caught.value)
 
 
@@ -144,16 +144,16 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content, word):
     path = tmp_path / "census.json"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(ConfigError, match=word):
-        census_file.read_census(path)
+        class_sums_file.read_noisy_sums(path)
 
 
 def test_no_file_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="no file"):
-        census_file.read_census(tmp_path / "census.json")
+        class_sums_file.read_noisy_sums(tmp_path / "census.json")
 
 
-def test_other_labels_or_the_same_in_another_order_are_refused(census, tmp_path):
-    census_file.check_labels(census, ("a", "b"), tmp_path)
+def test_other_labels_or_the_same_in_another_order_are_refused(noisy, tmp_path):
+    class_sums_file.check_labels(noisy, ("a", "b"), tmp_path)
     for labels in (("b", "a"), ("a",), ("a", "b", "c")):
         with pytest.raises(ConfigError, match="a, b"):
-            census_file.check_labels(census, labels, tmp_path)
+            class_sums_file.check_labels(noisy, labels, tmp_path)

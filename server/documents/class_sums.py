@@ -1,8 +1,8 @@
-"""`census.json`: the numbers that a census released, and the guarantee under which any later run may use them.
+"""`census.json`: the class sums that a run released, and the guarantee under which any later run may use them.
 
 The guarantee covers everything that is computed from the file, any number of times. The file is not signed. A run that
 begins with the file repeats the file's statements, which are only as trustworthy as the file
-(`server/operators/census_file.py` checks what can be checked).
+(`server/operators/class_sums_file.py` checks what can be checked).
 
 `classifier.json`: a classifier of texts, learned from the numbers or from texts, which costs no further privacy.
 """
@@ -36,8 +36,8 @@ class QuestionnaireNumbers(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusNumbers(Document):
-    """The released numbers; see `server.operators.census.Census`.
+class ClassSumsNumbers(Document):
+    """The released numbers; see `server.operators.class_sums.NoisySums`.
 
     Attributes:
         labels: The labels.
@@ -73,7 +73,7 @@ class Released(Document):
         run: The run that asked the parties.
         plan_digest: Hex digest of that run's plan.
         encoder: Digest of the encoder that computed the vectors.
-        numbers: The numbers, such as the fields of `CensusNumbers`, which the file stores beside the fields of this
+        numbers: The numbers, such as the fields of `ClassSumsNumbers`, which the file stores beside the fields of this
             class.
         privacy: The run's `privacy.json`.
     """
