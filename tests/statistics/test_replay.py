@@ -33,7 +33,7 @@ RUNS = (
     "dp_sgd",
 )
 """One of each kind of query, some at user level."""
-NEIGHBOURS = {"dp_sgd": 40, "class_sums, letters, users": 40}
+NEIGHBOURS = {"dp_sgd": 40, "class_sums, letters, users": 80}
 FEW = 120
 
 
