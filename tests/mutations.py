@@ -225,7 +225,7 @@ MUTATIONS = (
     ),
     mutation(
         "a record has two answers to a question",
-        "client/contributions/questionnaire.py",
+        "client/contributions/class_sums.py",
         "spec.weight(question) * np.bincount(column,",
         "spec.weight(question) * np.bincount(np.append(column, column),",
         "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",

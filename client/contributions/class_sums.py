@@ -8,9 +8,11 @@ in a fixed order, so a record adds the same integers in any batch, party or chun
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import exact_products
+from client.contributions import counts, exact_products
 from client.records import EmbeddedRecords
-from common.queries import class_sums
+from common.queries import class_sums, questions
+from common.queries.questionnaire import Questionnaire
+from common.queries.terms import decode_terms
 
 _ROWS = 4096
 """Number of records processed at a time, to save memory."""
@@ -40,6 +42,27 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
         for label in np.unique(labels[part]):
             answer[label, :-1] += coordinates[labels[part] == label].sum(axis=0)
     return answer.ravel()
+
+
+def contribution_with_answers(query: Questionnaire, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """Return class sums, then counts of the records by their answers and by their first terms, in grid units.
+
+    Records with labels that the query does not have add nothing.
+
+    Returns:
+        (query.length,) int64.
+    """
+    spec = query.spec
+    of_labels = np.flatnonzero(records.labels < spec.labels)
+    texts = [records.texts[place] for place in of_labels.tolist()]
+    parts = [contribution(query, records)]
+    for question, column in zip(spec.questions, questions.answers(spec.questions, texts).T, strict=True):
+        parts.append(spec.weight(question) * np.bincount(column, minlength=len(question.answers)))
+    if spec.first:
+        of_texts = counts.first_terms(decode_terms(query.terms), texts, spec.first)
+        places = [place for of_text in of_texts for place in of_text]
+        parts.append(spec.term * np.bincount(np.array(places, dtype=np.int64), minlength=query.listed))
+    return np.concatenate(parts).astype(np.int64)
 
 
 def shorten_rows(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import class_sums, counts, questionnaire, sketch, votes
+from client.contributions import class_sums, counts, sketch, votes
 from client.records import EmbeddedRecords
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
@@ -33,7 +33,7 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
     Vocabulary: counts.count_terms,
     Sketch: sketch.contribution,
     ClassSums: class_sums.contribution,
-    Questionnaire: questionnaire.contribution,
+    Questionnaire: class_sums.contribution_with_answers,
     SelfSimilarity: counts.sum_pair_cosines,
     CorrectCount: counts.count_correct,
 }

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from client.contributions import exact_products
 from client.records import EmbeddedRecords
-from common.errors import ProtocolError
 from common.queries import closed_set, histograms
 from common.queries.correct_count import CorrectCount
 from common.queries.label_sets import LabelSets
@@ -98,13 +97,7 @@ def sum_pair_cosines(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray
 
 def count_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return the number of records that the classifier labels correctly, and the number of all records: (2,) int64."""
-    if query.weights.shape[1] != records.vectors.shape[1]:
-        raise ProtocolError(
-            "dimension of the classifier",
-            expected=records.vectors.shape[1],
-            got=query.weights.shape[1],
-            do="Use one encoder at the coordinator and at all parties.",
-        )
+    exact_products.check_dimensions(query.weights, records.vectors)
     rows, units = exact_products.rows_to_integers(query.weights)
     scores = exact_products.vectors_to_integers(records.vectors) @ rows.T * units + query.intercepts
     right = np.count_nonzero(scores.argmax(axis=1) == records.labels)

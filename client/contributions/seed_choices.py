@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from client.contributions import exact_products
 from client.records import EmbeddedRecords
-from common.errors import ProtocolError
 from common.privacy import mechanisms
 from common.privacy.keystream import Keystream
 from common.queries import seed_choice
@@ -54,14 +53,8 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
     Raises:
         ProtocolError: The candidates' vectors and the records' vectors differ in dimension.
     """
-    candidates, dimensions = query.vectors.shape
-    if dimensions != records.vectors.shape[1]:
-        raise ProtocolError(
-            "dimension of the candidates' vectors",
-            expected=records.vectors.shape[1],
-            got=dimensions,
-            do="Use one encoder at the coordinator and at all parties.",
-        )
+    candidates = len(query.vectors)
+    exact_products.check_dimensions(query.vectors, records.vectors)
     sample = records.drawn(query.spec.choices, key)
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))
     for start in range(0, len(sample), chunk):

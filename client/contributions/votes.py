@@ -26,8 +26,9 @@ are computed, which takes about three times as long. For furthest votes, minima 
 import numpy as np
 from numpy.typing import NDArray
 
+from client.contributions import exact_products
 from client.records import EmbeddedRecords
-from common.errors import InternalError, ProtocolError
+from common.errors import InternalError
 from common.queries.votes import Votes
 
 _GRID = np.float32(2**24)
@@ -75,13 +76,7 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
     """
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
         raise InternalError("record vectors and labels disagree in shape")
-    if record_vectors.shape[1] != query.vectors.shape[1]:
-        raise ProtocolError(
-            "dimension of the candidates' vectors",
-            expected=record_vectors.shape[1],
-            got=query.vectors.shape[1],
-            do="Use one encoder at the coordinator and at all parties.",
-        )
+    exact_products.check_dimensions(query.vectors, record_vectors)
     answer = np.zeros((2 if query.spec.furthest else 1, len(query.labels)), dtype=np.int64)
     for label in np.unique(record_labels):
         columns = np.flatnonzero(query.labels == label)
