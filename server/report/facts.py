@@ -99,9 +99,16 @@ class Facts:
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
         """Weaknesses of the run's files and of its results, the gravest first."""
-        read = {name: getattr(self, name) for name in ("privacy", "rounds", "metrics", "texts", "votes")}
-        found = find_weaknesses(self.run, **read) if self.run else ()
-        return tuple(sorted((*self.inputs, *found), key=lambda weakness: [*WeaknessCode].index(weakness.code)))
+        found = self.run and find_weaknesses(
+            self.run,
+            privacy=self.privacy,
+            rounds=self.rounds,
+            metrics=self.metrics,
+            texts=self.texts,
+            votes=self.votes,
+        )
+        gravity = {code: place for place, code in enumerate(WeaknessCode)}
+        return tuple(sorted((*self.inputs, *(found or ())), key=lambda weakness: gravity[weakness.code]))
 
     @property
     def labelled(self) -> bool:
