@@ -246,7 +246,7 @@ def _lines(audit: Audit) -> Iterator[str]:
     n, m, tested = audit.records, audit.control, len(audit.learning)
     yield f"{audit.texts} texts, {n} records, {m} control records; {audit.left_out} whose text occurs more than once"
     yield "are left out. These and all counts below are known only here."
-    yield f"{'disclosed by the texts':{_WIDTH}}  records  control  p of no learning"
+    yield f"{'disclosed by the texts':{_WIDTH}}  records  control  p if nothing was learned"
     for test in audit.learning:
         verdict = "rejected: they disclose records" if test.rejected else "not rejected"
         yield f"{test.feature:{_WIDTH}}  {test.training:7}  {test.control:7}  {test.p:.2g}, {verdict}"
@@ -256,7 +256,7 @@ def _lines(audit: Audit) -> Iterator[str]:
     yield f"no feature can find fewer than {audit.fewest} disclosed records"
     if audit.epsilon is None or audit.delta is None:
         return
-    yield f"{f'epsilon {audit.epsilon:g}, delta {audit.delta:g}':{_WIDTH}}    pairs  reverse  p of the guarantee"
+    yield f"{f'epsilon {audit.epsilon:g}, delta {audit.delta:g}':{_WIDTH}}    pairs  reverse  p if the guarantee holds"
     for row in audit.promise:
         verdict = "rejected: the run cannot have kept it" if row.rejected else "not rejected"
         yield f"{row.feature:{_WIDTH}}  {row.right:7}  {row.wrong:7}  {row.p:.2g}, {verdict}"

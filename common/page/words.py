@@ -1,8 +1,9 @@
-"""The sentences of a page, from one file per language; `english.yaml` here contains those that all pages share.
+"""Sentences from files beside the code, one per language, for pages, plans, hospitals' sheets, guarantees and reports.
 
-The page's own file adds its sentences, and replaces shared sentences of the same name; a page is available in the
-languages for which it has files. Text that is also printed on the terminal, such as a plan's sheet and errors, comes in
-English from the code that prints it.
+`sentences` adds to a page's own sentences those of the files here, which all pages share; the page's own file replaces
+shared sentences of the same name, and a page is available in the languages for which it has files. `catalogue` reads
+only a package's own file, also for the terminal: plans and sheets have three languages, guarantees and reports English.
+Errors come in English from the code.
 """
 
 from collections.abc import Collection

@@ -9,6 +9,7 @@ import os
 import pytest
 
 from common.errors import ProviderError
+from server.page.drafts import MADE
 from tests.support import serving
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, resume, rounds_that_add_up, tiny
@@ -20,20 +21,9 @@ TEXTS, TOKENS, WORDS = 40, 200, 12
 MOST_TOKENS = {"dpga": 600}
 """DPGA-TextSyn states no length, and no reply to its first prompt ended within `TOKENS`."""
 KEYWORDS = 0 if MODEL == "smollm2" else 3
-TERMS = (
-    "appointment",
-    "bill",
-    "blood test",
-    "parking",
-    "prescription",
-    "results",
-    "surgery",
-    "ward",
-    "visit",
-    "doctor",
-)
+TERMS = "appointment\nbill\nblood test\nparking\nprescription\nresults\nsurgery\nward\nvisit\ndoctor"
 COUNTED = ["method.kept_terms=8"]
-METHODS = {
+SIZES = {
     "aug_pe": ["method.rounds=1", "method.look_ahead=1"],
     "aug_pe_plus": ["method.rounds=1", "method.terms=3", *COUNTED],
     "class_sums": ["method.rounds=2"],
@@ -44,6 +34,7 @@ METHODS = {
     "rpsg": ["method.rounds=2", "method.pool=60", "method.refinement.nll=1.0"],
     "wasp": ["method.rounds=2", "method.top=3", "method.shots=2"],
 }
+METHODS = [method for method in MADE if method not in {"dp_sgd", "rupta"}]  # whose texts hospitals write
 OWN = "llm.models.own"
 
 
@@ -59,14 +50,14 @@ def server(tmp_path_factory):
 def of(method, folder):
     """Overrides for a run of the method with 40 texts of the demo's messages."""
     needs = []
-    if COUNTED[0] in METHODS[method]:
+    if COUNTED[0] in SIZES.get(method, ()):
         vocabulary = folder / "terms.txt"
-        vocabulary.write_text("\n".join(TERMS))
+        vocabulary.write_text(TERMS)
         needs = [f"method.vocabulary={vocabulary}"]
     task = ["task=demo_messages", "task.records_per_party=16", "task.test_records=24", "evaluation.metrics=[]"]
     short = [f"method.words={WORDS}", "method.texts_per_request=1"] if method != "dpga" else []
-    lossy = ["llm.most_lost=1"]
-    return [*task, f"method={method}", f"method.samples={TEXTS}", *METHODS[method], *needs, *short, *lossy]
+    sizes = [f"method.samples={TEXTS}", *SIZES.get(method, ())]
+    return [*task, f"method={method}", *sizes, *needs, *short, "llm.most_lost=1"]
 
 
 def local():

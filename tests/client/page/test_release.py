@@ -56,7 +56,7 @@ def test_texts_of_nobody_pass_and_the_page_says_that_this_proves_nothing(browser
     assert PAGES.say.release.fine in text
     assert PAGES.say.release.unseen_list[-1] in text
     assert 'Not tested:</strong> <span lang="en">personal information' in text
-    assert "p of the guarantee" not in text
+    assert "p if the guarantee holds" not in text
 
 
 @pytest.mark.parametrize(("code", "name"), [("en", "Mrs Smith"), ("de", "Frau Schmidt"), ("fr", "Mme Petit")])

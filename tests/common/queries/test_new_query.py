@@ -1,4 +1,4 @@
-"""A new query that is a sum needs its page, its contribution, and a line in each of two tables; nothing else."""
+"""A new query that is a sum is answered after steps 1 to 3 of `common/queries/__init__.py`; a run needs all five."""
 
 import math
 from collections.abc import Mapping
