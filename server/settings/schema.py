@@ -267,7 +267,7 @@ class Settings:
         run: ID of the run, unique among all runs of these parties; random by default.
         purpose: Purpose of the texts; it is part of the plan and is shown to the hospitals before they approve it.
         recipient: Recipient of the texts; it is part of the plan and is shown to the hospitals, too.
-        contact: Address of somebody who answers for the recipient; the hospitals read it in the plan.
+        contact: Address of a person who answers for the recipient; the hospitals read it in the plan.
         retention: How long the texts are kept, and whether they may be passed on; the hospitals read it in the plan.
         models_place: Who runs the language models and in which country; the hospitals read it in the plan, after the
             models' names, which are filled in from `llm`.
