@@ -221,7 +221,7 @@ def test_page_begins_with_a_short_verdict_and_the_labels(tmp_path):
     assert all(part in page.text for part in short.split(": "))
     assert ("with real records" in sentence) > ("with real records" in short)
     assert "with real records" not in page.text.partition("Is it safe?")[0]
-    assert page.text.index(short.partition(": ")[2]) < page.text.index("Whoever reads the texts")
+    assert page.text.index(short.partition(": ")[2]) < page.text.index("Everyone who reads the texts")
     assert page.text.index(facts["guarantee"]["reader"]) < page.text.index("The guarantee in full")
     assert [(row["label"], row["records"]) for row in facts["labels"]["rows"]] == [("pneumonia", 0), ("sepsis", 900)]
     assert "recall" not in page.text
