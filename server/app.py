@@ -126,7 +126,7 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
         log.warning("%s", advice)
     facts = (method.name, method.rounds, plan.parties, plan.total_queries // plan.max_attempts)
     what = "[1/4] plan: method %s, rounds: %d, hospitals: %d, questions to each: %d, ε at most %s"
-    log.info(what, *facts, show_epsilon(plan.epsilon))
+    log.info(what, *facts, show_epsilon(parts.epsilon))
     for line in call_lines(calls):
         log.info("%s", line)
     if not (folder / RunSummary.FILE).exists():  # a run that goes on was agreed on

@@ -144,12 +144,12 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
     if origin is Mapping:
         inner = _converter(arguments[1])
         return lambda value: {key: inner(item) for key, item in _of(value, Mapping).items()}
-    if isinstance(hint, EnumType) or hasattr(hint, "from_json"):
-        return typing.cast("Callable[[Any], Any]", getattr(hint, "from_json", hint))
+    if hasattr(hint, "from_json"):
+        return typing.cast("Callable[[Any], Any]", hint.from_json)
     if is_dataclass(hint):
         return lambda value: from_json(typing.cast("type[Any]", hint), value)
     plain = {Any: lambda value: value, float: _number}
-    return plain.get(hint, lambda value: _of(value, hint))
+    return plain.get(hint, hint if isinstance(hint, EnumType) else lambda value: _of(value, hint))
 
 
 _WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", Mapping: "an object"}

@@ -134,7 +134,7 @@ class WeaknessCode(StrEnum):
     TEST_TEXTS_PRIVATE = "test-texts-private"
     TEST_TEXTS_PUBLIC = "test-texts-public"
     NO_BETTER_THAN_GUESSING = "no-better-than-guessing"
-    NO_CLEAR_GAIN = "no-clear-gain"  # over the same models without the hospitals
+    NO_CLEAR_GAIN = "no-clear-gain"  # or a loss, against the same models without the hospitals
     ANSWERS_ARE_NOISE = "answers-are-noise"  # spread by less than half of the noise (`signal.HOPELESS`), or so expected
     LABELS_WITHOUT_TEXT = "labels-without-text"
     LABEL_SHARES_DIFFER = "label-shares-differ"  # between texts and records, by more than a quarter
@@ -145,7 +145,12 @@ class WeaknessCode(StrEnum):
     LABELS_WITH_ONE_RECORD = "labels-with-one-record"
     LABELS_IGNORED = "labels-ignored"
     RECORDS_REPEATED = "records-repeated"
-    UNNAMED = "unnamed"  # of a file of an earlier version
+    UNNAMED = "unnamed"  # of an earlier version, or of a later one whose code is unknown here
+
+    @classmethod
+    def _missing_(cls, value: object) -> "WeaknessCode":
+        del value
+        return cls.UNNAMED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +177,9 @@ class Weakness(Document):
 
     def __str__(self) -> str:
         """Return the weakness as one line of text."""
-        return f"{self.code}: {self.what}{' (simulation only)' if self.simulation_only else ''}. {self.do}"
+        name = "" if self.code is WeaknessCode.UNNAMED else f"{self.code}: "
+        simulated = " (simulation only)" if self.simulation_only else ""
+        return f"{name}{self.what}{simulated}. {capital(self.do)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

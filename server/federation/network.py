@@ -133,7 +133,9 @@ class FlowerNetwork:
                 break
             if time.monotonic() > started + pause:
                 pause *= 2
-                awaited = join_phrases((self._sender(node_of[message_id]) for message_id in waiting), " and ")
+                awaited = join_phrases(
+                    (self._sender(node) for sent, node in node_of.items() if sent in waiting), " and "
+                )
                 log.info(_WAITING, len(replies), len(node_of), "have answered", round(self.seconds_left), awaited)
             time.sleep(POLL_SECONDS)
         for message_id in waiting:

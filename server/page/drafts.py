@@ -89,8 +89,10 @@ class Draft:
         for override in shlex.split(text_of(run / OVERRIDES)):
             setting, sign, value = override.partition("=")
             field = field_of.get(setting, "") if sign else ""
-            if field:
-                fields[field] = section_setting(chosen, setting) if field in TEXTS else PRESENT_NAMES.get(value, value)
+            if field == "method":
+                fields[field] = PRESENT_NAMES.get(value, value)
+            elif field:
+                fields[field] = section_setting(chosen, setting) if field in TEXTS else value
             else:
                 more.append(shlex.quote(override))
         return cls.of({**fields, "more": " ".join(more)})

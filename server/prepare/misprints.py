@@ -14,6 +14,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
+from common.domain import PRESENT_NAMES
 from common.errors import ConfigError
 from common.system.extras import how_to_install
 from common.validate import suggest_name
@@ -47,9 +48,9 @@ def explain_hydra_error(
     """
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, choice = error.missing_cfg_file.rpartition("/")
-        options = list(error.options)
+        options = [option for option in error.options if group != "method" or option not in PRESENT_NAMES]
         cluster = how_to_install("cluster") if choice.startswith("submitit") else None
-        do = cluster or suggest_name(choice, options)
+        do = cluster or suggest_name(PRESENT_NAMES.get(choice, choice), options)
         return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=do)
     if isinstance(error, OverrideParseException):
         do = _quoting(str(error.override))

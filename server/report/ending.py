@@ -52,7 +52,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         "votes": _say("surprise", names=names) if names else "",
         "spans": _listed("spans", metrics, percent),
         "sections": _listed("sections", metrics, "{:.2f}".format),
-        "poor": f"\n{'':<10}".join(gravest_weaknesses(run)),
+        "poor": ("\n" + 10 * " ").join(gravest_weaknesses(run)),
         "texts": f"{run / TEXTS} ({count:,})" if count else "none",
         "report": str(run / "report.html"),
         "as JSON": str(run / "report.json"),

@@ -26,7 +26,7 @@ from common.system.files import text_of
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.documents.run import RunSummary, Weakness, WeaknessCode
+from server.documents.run import InputWeaknesses, RunSummary, Weakness, WeaknessCode
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.messages import fill_in
@@ -85,9 +85,15 @@ def read_weaknesses(run: Path) -> list[Weakness]:
         return []
 
 
-def gravest_weaknesses(run: Path) -> list[str]:
-    """Return a line on each of a run's gravest weaknesses, and one on the number of the others, if any."""
-    every = read_weaknesses(run)
+def gravest_weaknesses(run: Path, *, of_inputs: bool = True) -> list[str]:
+    """Return a line on each of a run's gravest weaknesses, and one on the number of the others, if any.
+
+    Args:
+        run: The run folder.
+        of_inputs: Whether those of a simulation's files count, which a log has from the start.
+    """
+    inputs = None if of_inputs else InputWeaknesses.load_if_there(run)
+    every = [weakness for weakness in read_weaknesses(run) if not inputs or weakness not in inputs.weaknesses]
     more = len(every) - MOST_SHOWN
     return [*map(str, every[:MOST_SHOWN]), *[f"and {more} more: see report.html"] * (more > 0)]
 

@@ -272,8 +272,8 @@ def _run(settings: Settings, folder: Path) -> Result:
     with _logging_to(folder):
         try:
             run.simulate(with_values(settings, AGREED), folder)  # a program is told in the log, and not asked
-            for weakness in gravest_weaknesses(folder):
-                run.log.warning("%s", weakness)  # the log that has those of the files from the start
+            for weakness in gravest_weaknesses(folder, of_inputs=False):
+                run.log.warning("%s", weakness)
         except (KeyboardInterrupt, *EXPECTED) as stopped:
             if (folder / RunSummary.FILE).exists() and not isinstance(stopped, CheckpointError):
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped

@@ -158,13 +158,13 @@ def _other_files(
         return
     texts = {_normal(record.text) for record in private}
     public = set(map(_normal, public_texts))
-    for code, known, where in (
-        (WeaknessCode.TEST_TEXTS_PRIVATE, texts, "private records too"),
-        (WeaknessCode.TEST_TEXTS_PUBLIC, public, "in task.public_text too, from which models learn"),
+    for code, known, where, private_only in (
+        (WeaknessCode.TEST_TEXTS_PRIVATE, texts, "private records too", True),
+        (WeaknessCode.TEST_TEXTS_PUBLIC, public, "in task.public_text too, from which models learn", False),
     ):
         if shared := sum(_normal(record.text) in known for record in held_out):
             what = f"{shared} of {len(held_out)} texts of task.test are {where}: the {_measure(source)} is too high"
-            yield Weakness(code=code, what=what, do="Take other texts (task.test)", simulation_only=known is texts)
+            yield Weakness(code=code, what=what, do="Take other texts (task.test)", simulation_only=private_only)
     if shared := len(texts & public):
         if shared > _MOST_SHARED * len(texts):
             raise ConfigError(

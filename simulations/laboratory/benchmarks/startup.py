@@ -22,7 +22,7 @@ from pathlib import Path
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 
 ROUND, EVALUATION, DONE = MARKS = ("round 1 of ", "evaluating ", "done: ")
-"""Beginnings of the log lines at which the demo's time is recorded."""
+"""Parts of the log lines at which the demo's time is recorded."""
 
 _PROBE = "import sys; from simulations.laboratory.benchmarks.startup import probe; probe(sys.argv.pop(1))"
 _TORCH, _PYTHON = ("-c", "import torch"), ("-c", "pass")

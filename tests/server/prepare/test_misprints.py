@@ -116,3 +116,9 @@ def test_a_setting_that_a_part_or_a_part_in_it_does_not_have_is_named_in_full(gr
         with pytest.raises(ConfigError) as caught:
             build(Part(place=part.place, settings=settings), partial=True)
         assert (caught.value.what, caught.value.got) == (f"{part.place}.{above}form", NONE)
+
+
+def test_a_former_name_of_a_method_is_not_advised():
+    error = misprints.explain_hydra_error(MissingConfigException("", "method/censu", ["census", "class_sums", "wasp"]))
+    assert "class_sums" in str(error)
+    assert "census" not in str(error)

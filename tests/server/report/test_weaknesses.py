@@ -302,3 +302,13 @@ def test_a_damaged_report_has_no_weaknesses(tmp_path):
     for content in ("{", "[]", '{"weaknesses": [{"what": "x", "other": 1}]}'):
         (tmp_path / "report.json").write_text(content)
         assert read_weaknesses(tmp_path) == []
+
+
+def test_a_code_of_another_version_hides_no_weakness(tmp_path):
+    plain = [
+        {"code": "of-a-later-version", "what": "a", "do": "b"},
+        {"what": "c", "do": ""},
+        {"code": "texts-lost", "what": "d", "do": "e"},
+    ]
+    (tmp_path / "report.json").write_text(json.dumps({"weaknesses": plain}))
+    assert [str(weakness) for weakness in read_weaknesses(tmp_path)] == ["a. B", "c.", "texts-lost: d. E"]
