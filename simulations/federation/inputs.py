@@ -172,7 +172,7 @@ def _other_files(
                 expected="text that is public",
                 got=f"{shared} of {len(texts)} private texts, those of task.train",
                 where=source.public_text,
-                do="Name another file, or none: task.public_text=null",
+                do="Remove them, or name another file, or none: task.public_text=null",
             )
         yield _private(
             WeaknessCode.PRIVATE_TEXTS_PUBLIC,
