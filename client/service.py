@@ -167,8 +167,8 @@ class PartyService:
                     self._noted_head.write(self._ledger)
                 self._note(envelope)  # on disk before anything leaves
                 if plan and isinstance(envelope.body, m.Ask):
-                    number, total = (count // plan.max_attempts for count in (envelope.index, plan.total_queries))
-                    log.info("%s answers question %d of %d of run %s", self._name, number + 1, total, envelope.run)
+                    number = envelope.index // plan.max_attempts + 1
+                    log.info("%s answers question %d of %d of run %s", self._name, number, plan.questions, envelope.run)
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error, self._names)
                 verb = "does not answer yet:" if reason is m.Reason.AWAITING else "refuses"

@@ -201,9 +201,10 @@ def _progress(state: State[Any], rounds: int, epsilon: float) -> str:
 
 def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:
     """Return the FID and its error; empty, with the reason in the log, if they cannot be computed."""
-    measures = {"fid": fidelity.fid, "fid_error": fidelity.fid_error} if len(test_vectors) else {}
+    if not len(test_vectors):
+        return {}
     try:
-        return {name: measure(vectors, test_vectors) for name, measure in measures.items()}
+        return {"fid": fidelity.fid(vectors, test_vectors), "fid_error": fidelity.fid_error(vectors, test_vectors)}
     except CaucusError as error:
         log.info("no FID: %s", error)
         return {}

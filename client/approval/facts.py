@@ -156,11 +156,6 @@ class PlanFacts:
         return sum(texts) * self.plan.max_attempts
 
     @property
-    def questions(self) -> int:
-        """The number of questions that the plan asks."""
-        return sum(query.times for query in self.plan.queries)
-
-    @property
     def without_noise(self) -> bool:
         """Whether any of the plan's questions is answered without noise."""
         return any(query.without_noise for query in self.plan.queries)

@@ -216,9 +216,14 @@ class Plan:
         return any(query.spec.by_section for query in self.queries)
 
     @property
+    def questions(self) -> int:
+        """Number of questions of a run, each of which may be attempted several times."""
+        return sum(query.times for query in self.queries)
+
+    @property
     def total_queries(self) -> int:
         """Number of answers that are paid for, attempts included."""
-        return sum(query.times for query in self.queries) * self.max_attempts
+        return self.questions * self.max_attempts
 
     def query(self, index: int) -> PlannedQuery:
         """Return the planned query to which attempt number `index` belongs.

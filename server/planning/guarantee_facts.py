@@ -61,7 +61,7 @@ def describe(
             spent=Spent(
                 epsilon=accountant.epsilon(charged, plan.delta),
                 queries_asked=len(asked),
-                queries_planned=plan.total_queries // plan.max_attempts,
+                queries_planned=plan.questions,
             ),
             plan_digest=plan.digest().hex(),
             simulation=simulation,

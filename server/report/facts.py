@@ -99,16 +99,18 @@ class Facts:
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
         """Weaknesses of the run's files and of its results, the gravest first."""
-        found = self.run and find_weaknesses(
-            self.run,
-            privacy=self.privacy,
-            rounds=self.rounds,
-            metrics=self.metrics,
-            texts=self.texts,
-            votes=self.votes,
-        )
-        gravity = {code: place for place, code in enumerate(WeaknessCode)}
-        return tuple(sorted((*self.inputs, *(found or ())), key=lambda weakness: gravity[weakness.code]))
+        found = [*self.inputs]
+        if self.run:
+            found += find_weaknesses(
+                self.run,
+                privacy=self.privacy,
+                rounds=self.rounds,
+                metrics=self.metrics,
+                texts=self.texts,
+                votes=self.votes,
+            )
+        gravity = list(WeaknessCode)
+        return tuple(sorted(found, key=lambda weakness: gravity.index(weakness.code)))
 
     @property
     def labelled(self) -> bool:
