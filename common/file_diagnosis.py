@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.errors import DataError
+from common.phrases import series
 from common.spelling import CONTROL, fold_word, is_blank
 
 Row = tuple[str, dict[str, str]]
@@ -165,17 +166,11 @@ def columns_of(
 def _missing_columns(names: Sequence[str], wanted: Sequence[str], *, where: str, show_names: bool) -> DataError:
     columns = "column" + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
-    facts = [f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"]
-    counts = {name: names.count(name) for name in wanted}
-    facts += [f"without {name}" for name, count in counts.items() if count == 0]
-    facts += [f"with {name} {count} times" for name, count in counts.items() if count > 1]
-    return DataError(
-        "missing column",
-        expected=f"the columns {' and '.join(wanted)}, each once",
-        got=", ".join(facts),
-        where=where,
-        do=_advice(names, wanted),
-    )
+    found = f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"
+    missing = [name for name in wanted if name not in names]
+    problems = [f"no column {' and no column '.join(missing)}"] * bool(missing)
+    problems += [f"{names.count(name)} columns named {name}" for name in wanted if names.count(name) > 1]
+    return DataError(f"the records have {series(problems, 'and')}", got=found, where=where, do=_advice(names, wanted))
 
 
 def json_value(text: str, *, where: str) -> object:

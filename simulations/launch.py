@@ -11,16 +11,16 @@ continues the run.
 """
 
 import logging
+import math
 import multiprocessing
 import os
-import shlex
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -29,7 +29,7 @@ from hydra.types import RunMode
 from tqdm import tqdm
 
 from common.errors import CaucusError, CheckpointError, ConfigError, FolderInUseError, ModelSettingError
-from common.system.commands import escape_unknown_letters, exit_code
+from common.system.commands import command_to_copy, escape_unknown_letters, exit_code
 from common.system.files import text_of
 from common.system.log_lines import LOG_FORMAT
 from common.system.progress import Console, progress, warned_once
@@ -44,6 +44,9 @@ from server.settings.reading import mapping_of
 from server.settings.schema import Settings
 from simulations.sweeps import combinations
 from simulations.sweeps.combinations import RESUME, relative_path, resumption
+
+if TYPE_CHECKING:
+    from server.report.verdict import Judgement
 
 log = logging.getLogger("caucus.simulation")
 
@@ -139,7 +142,7 @@ def _composed(config: object) -> None:
     folder, overrides = relative_path(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
     if hydra_config.mode != RunMode.MULTIRUN:
         _or_exit(folder, lambda: typed_settings(config))
-        _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", *_sweep(folder)]))
+        _say_ending(folder, lambda judgement: command_to_copy("caucus-simulate", *_next_run(folder, judgement)))
         return
     if multiprocessing.parent_process():
         # Ctrl-C reaches the workers of a parallel sweep too; the process that started them ends them.
@@ -169,8 +172,14 @@ def _composed(config: object) -> None:
         ) from None
 
 
-def _sweep(folder: Path) -> list[str]:
-    """Return arguments for a sweep over ε with this run's other settings, or over seeds if the run has no queries."""
+def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
+    """Return arguments of the run or sweep that teaches most after this run, with its other settings.
+
+    It is a sweep over ε, or a run without noise if the answers are not shown to help. If the run has no queries, it is
+    a sweep over seeds.
+    """
+    from server.report.verdict import WITHOUT_GAIN
+
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     others = [
@@ -178,8 +187,11 @@ def _sweep(folder: Path) -> list[str]:
     ]
     others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
-    swept = "privacy.epsilon=1,4,16" if Privacy.load(folder).queries else f"{combinations.SEED}0,1,2"
-    return [*combinations.config_dir(sources), swept, *others]
+    privacy = Privacy.load(folder)
+    tried = ["--multirun", "privacy.epsilon=1,4,16" if privacy.queries else f"{combinations.SEED}0,1,2"]
+    if privacy.queries and judgement in WITHOUT_GAIN and privacy.planned_epsilon < math.inf:
+        tried = ["privacy.epsilon=inf"]
+    return [*combinations.config_dir(sources), *tried, *others]
 
 
 def _resume(arguments: Sequence[str]) -> None:
@@ -230,7 +242,7 @@ def _simulated(settings: Settings, folder: Path) -> None:
         simulate(settings, folder)
 
 
-def _say_ending(folder: Path, following: str | None = None) -> None:
+def _say_ending(folder: Path, following: "Callable[[Judgement], str] | None" = None) -> None:
     from server.report.ending import ending
 
     sys.stdout.write("".join(f"{line}\n" for line in ending(folder, following)))
@@ -240,7 +252,7 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
 
 def _stopped(folder: Path) -> str:
     rounds = text_of(folder / RoundReport.FILE).count("\n")
-    return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
+    return f"stopped; rounds done: {rounds}" if rounds else "stopped before the end of round 1"
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:

@@ -17,6 +17,8 @@ import io
 import json
 import math
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -31,6 +33,13 @@ VERSION = "--version"
 Lines = Callable[[argparse.Namespace], Iterable[str]]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 it has no public name
 """The commands of a program's parser, to which `add_command` adds one."""
+
+
+def command_to_copy(program: str, *arguments: str) -> str:
+    """Return a command line of one of our programs, with the folder that it was started from unless PATH has it."""
+    beside, found = Path(sys.argv[0]).parent / program, shutil.which(program)
+    needs_folder = beside.is_file() and not (found and beside.samefile(found))
+    return shlex.join([str(beside) if needs_folder else program, *arguments])
 
 
 def parser(

@@ -1,14 +1,13 @@
 """`caucus-coordinator evaluate` and `report`: recompute the figures and the report of a complete or partial run."""
 
 import argparse
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from common.errors import ConfigError
 from common.labelled_files import named_by
-from common.system.commands import Commands, add_command, as_json
+from common.system.commands import Commands, add_command, as_json, command_to_copy
 from common.system.progress import progress
 from server.documents.codec import strict
 from server.documents.metrics import Metrics
@@ -90,7 +89,8 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     if chosen.json:
         yield as_json(strict(metrics.to_json()))
     else:
-        yield from ending(run, shlex.join(["caucus-coordinator", "publish", str(run), "--license", "LICENCE"]))
+        publish = command_to_copy("caucus-coordinator", "publish", str(run), "--license", "LICENCE")
+        yield from ending(run, lambda _: publish)
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -159,9 +159,10 @@ def share(hits: int, rows: int) -> Figure:
     return Figure(value=hits / rows, interval=intervals.share_interval(hits, rows), rows=rows)
 
 
-def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
+def missing(names: Sequence[str], error: Exception, *, rows: int) -> dict[str, Figure]:
     """Return the reason in place of each figure."""
-    return {name: reason_for(name, error, rows=rows) for name in names}
+    reason = reason_for(", ".join(names), error, rows=rows)
+    return dict.fromkeys(names, reason)
 
 
 def reason_for(name: str, error: Exception, *, rows: int) -> Figure:

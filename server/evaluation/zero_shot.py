@@ -30,8 +30,8 @@ second."""
 _DEFINITION = (
     "The same models without the hospitals: the small model trained on {texts} texts that the language models wrote "
     "before any answer, with the labels as requested, of {written}; as_many: on as many of the {synthetic} synthetic "
-    "texts. difference: accuracy of as_many minus that of the former, with its {interval}. Intervals of the accuracies "
-    "are over the test texts alone (Clopper and Pearson)."
+    "texts. Of a larger set, the mean over {trainings} random choices. difference: accuracy of as_many minus that of "
+    "the former, with its {interval}. Intervals of the accuracies are over the test texts alone (Clopper and Pearson)."
 )
 _TEST_TEXTS = (
     "95% interval over the test texts{trainings}, paired (Bonett and Price 2012), not over the choice of the training "
@@ -52,7 +52,11 @@ def compare_with_zero_shot(measured: Measured, zero_shot: Sequence[Candidate]) -
     texts = min(map(len, sets.values()))
     measured = _remembering(measured)
     definition = _DEFINITION.format(
-        texts=texts, written=len(zero_shot), synthetic=len(measured.candidates), interval=_interval(measured)
+        texts=texts,
+        written=len(zero_shot),
+        synthetic=len(measured.candidates),
+        trainings=_trainings(measured),
+        interval=_interval(measured),
     )
     about = {"definition": definition, "trained_on": texts}
     labels, rows = np.array([record.label for record in measured.test]), len(measured.test)
@@ -73,13 +77,16 @@ def compare_with_zero_shot(measured: Measured, zero_shot: Sequence[Candidate]) -
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
     """Predict the test texts' labels by several small models, each trained on a different draw of `texts` members."""
     evaluation = measured.evaluation
-    trainings = evaluation.seeds
-    if evaluation.deterministic:
-        trainings = _DRAWS if len(members) > texts else 1
+    trainings = 1 if evaluation.deterministic and len(members) == texts else _trainings(measured)
     return [
         np.array(predicted_by(measured, _part(measured, members, texts, number), evaluation, number)[0])
         for number in range(trainings)
     ]
+
+
+def _trainings(measured: Measured) -> int:
+    """Return the number of trainings, each on another random choice of a set's texts."""
+    return _DRAWS if measured.evaluation.deterministic else measured.evaluation.seeds
 
 
 def _variances(

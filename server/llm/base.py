@@ -281,6 +281,11 @@ cut off; it has text, but no text that can be read; it has fewer texts than requ
 server's answer could not be parsed; the prompt was too long."""
 
 
+def shown_loss(kind: str) -> str:
+    """Return the name of a kind of loss as readers see it."""
+    return "with too few texts" if kind == "short" else kind
+
+
 def kind_of_loss(counted: str) -> str | None:
     """Return the kind of loss that is counted under this name; None for a repair, which loses no text.
 

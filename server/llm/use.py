@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from common.phrases import series
 from common.system.log_lines import printable_line
 from server.documents.rounds import Exchange, LostReply
-from server.llm.base import Reply, Request, advice_on, kind_of_loss
+from server.llm.base import Reply, Request, advice_on, kind_of_loss, shown_loss
 from server.llm.parse import without_surrogates
 
 SAMPLES = 2
@@ -98,11 +98,12 @@ class Use:
         counts = counts_of_losses(self.losses, self.cleaned)
         frequent = sorted(counts, key=lambda kind: counts[kind].total(), reverse=True)[:_ADVISED]
         return "; ".join(
-            f"{kind}{self._quoted(kind)}: {advice_on(kind, counts[kind].most_common(1)[0][0])}" for kind in frequent
+            f"{shown_loss(kind)}{self._quoted(kind)}: {advice_on(kind, counts[kind].most_common(1)[0][0])}"
+            for kind in frequent
         )
 
     def _of_model(self, model: str, counts: Mapping[str, Counter[str]]) -> str:
-        lost = ", ".join(f"{models[model]:,} {kind}" for kind, models in counts.items() if models[model])
+        lost = ", ".join(f"{models[model]:,} {shown_loss(kind)}" for kind, models in counts.items() if models[model])
         return f"{self.replies[model]:,} replies of {model}" + (f" ({lost})" if lost else "")
 
     def _quoted(self, kind: str) -> str:

@@ -209,7 +209,7 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
             "signal",
             expected=f"{target:g} times the noise with some number of records",
             got=f"less for {decisive.query}, {f'with the {least:,} that others take' if falls else 'with any number'}",
-            do=f"Choose {'more buckets' if falls else 'a larger epsilon'}",
+            do=f"Choose {'more buckets' if falls else 'a larger privacy.epsilon'}",
         )
     return least
 
@@ -275,7 +275,7 @@ def _sentence(signal: Signal) -> str:
         return f"{signal.query}: not estimated: {signal.reason}{clear and f'; it takes {clear}'}"
     expected, noise, unit = signal.expected
     what = "noise" if signal.ratio < HOPELESS else "weak"
-    takes = [*([f"more records ({clear})"] if clear else []), "a larger epsilon"]
+    takes = [*([f"more records ({clear})"] if clear else []), "a larger privacy.epsilon"]
     if signal.kind == VotesSpec.kind:
         takes += [FEWER_CANDIDATES, "method=class_sums"]
     return (

@@ -99,7 +99,7 @@ def _check_kinds(part: Part) -> None:
         if not any_name and name not in parameters and not name.startswith("_"):  # as Hydra's own names do
             do = suggest_name(name, list(parameters)) or "Remove it"
             expected = f"one of {', '.join(sorted(parameters))}"
-            raise ConfigError(place, expected=expected, got="an unknown setting", do=do)
+            raise ConfigError(place, expected=expected, got="a setting that does not exist", do=do)
         if isinstance(value, Mapping) and TARGET in value:
             _check_kinds(Part(place=place, settings=value))
         hint = parameters[name].annotation if name in parameters else None

@@ -114,7 +114,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
         got = f"a setting that this choice of {section} does not have"
         return ConfigError(name, got=got, do=f"Choose one that has it: {section}={', '.join(others)}")
     named = [setting for setting in known if not setting.endswith(TARGET)]
-    return ConfigError(name, got="an unknown setting", do=REMOVED.get(name) or suggest_name(name, named))
+    return ConfigError(name, got="a setting that does not exist", do=REMOVED.get(name) or suggest_name(name, named))
 
 
 def _choices(group: str) -> dict[str, set[str]]:

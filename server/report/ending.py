@@ -1,11 +1,11 @@
 """The last lines of a command that made a data set: its cost, its quality, weaknesses, files, and the next command."""
 
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common.page.words import catalogue
 from common.phrases import percent, series
+from common.system.commands import command_to_copy
 from common.system.files import text_of
 from server.documents.files import read_lines, split
 from server.documents.metrics import Metrics
@@ -27,14 +27,15 @@ _LISTED = {
 """Names of the figures of held-out spans or sections, keyed by the texts that they are of."""
 
 
-def ending(run: Path, following: str | None = None) -> Iterator[str]:
+def ending(run: Path, following: Callable[[Judgement], str] | None = None) -> Iterator[str]:
     """Yield the last lines about a complete run folder: verdict, cost, a table of figures, weaknesses, and files.
 
     If the run's texts are refused, a line that says so precedes all other lines.
 
     Args:
         run: The run folder.
-        following: The next command. If None, it is the command that measures the texts on different test texts.
+        following: Returns the next command for a judgement on the texts. If it is None or the judgement is in `DOUBTS`,
+            the next command measures the texts on different test texts.
     """
     metrics, summary = Metrics.read(run, []) or Metrics(), RunSummary.read(run, [])
     privacy, quality, count = Privacy.read(run, []), read_quality(metrics), len(split(text_of(run / TEXTS)))
@@ -43,9 +44,14 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     rounds = read_lines(run / RoundReport.FILE, RoundReport.from_json, [])
     votes = tuple(read_votes(run, privacy, rounds)) if privacy else ()
     names = series(votes_above_forecast(summary, votes), "and") if summary else ""
+    judgement = judge(quality, noise=votes_were_noise(votes))
+    if following is None or judgement in DOUBTS:
+        next_command = command_to_copy("caucus-coordinator", "evaluate", str(run), "--test", "FILE")
+    else:
+        next_command = following(judgement)
     lines = {
         "refused": _say("refused", disclosed=metrics.disclosed) if refused else "",
-        "verdict": _verdict(quality, missing, noise=votes_were_noise(votes)),
+        "verdict": _verdict(quality, judgement, missing),
         "privacy": privacy_cost(privacy),
         quality.measure: _table(metrics, quality),
         "counted": "" if quality.counted is None else _say("counted", q=quality),
@@ -56,7 +62,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         "texts": f"{run / TEXTS} ({count:,})" if count else "none",
         "report": str(run / "report.html"),
         "as JSON": str(run / "report.json"),
-        "next": following or shlex.join(["caucus-coordinator", "evaluate", str(run), "--test", "FILE"]),
+        "next": next_command,
     }
     for name, line in lines.items():
         if line:
@@ -67,9 +73,8 @@ def _say(name: str, **facts: object) -> str:
     return fill_in(getattr(catalogue(__package__).ending, name), **facts)
 
 
-def _verdict(quality: Quality, missing: str, *, noise: bool) -> str:
+def _verdict(quality: Quality, judgement: Judgement, missing: str) -> str:
     """Return whether the hospitals' answers help, with the difference that shows it; empty if that is not known."""
-    judgement = judge(quality, noise=noise)
     if judgement is Judgement.NOT_MEASURED:
         return f"{judgement}: {missing}" if quality.counted is None else ""
     if quality.gain is None or judgement in DOUBTS:

@@ -43,6 +43,8 @@ class Judgement(StrEnum):
 
 DOUBTS = {Judgement.BELOW_GUESSING, Judgement.UNCLEAR, Judgement.ONE_LABEL, Judgement.GUESSING_UNKNOWN}
 """Judgements on the test or the texts alone, whatever the same models reach without the hospitals."""
+WITHOUT_GAIN = {Judgement.NOISE, Judgement.NO_GAIN, Judgement.LOSS}
+"""Judgements on answers that are not shown to help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

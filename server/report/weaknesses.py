@@ -30,7 +30,7 @@ from server.documents.run import InputWeaknesses, RunSummary, Weakness, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.messages import fill_in
-from server.llm.base import advice_on
+from server.llm.base import advice_on, shown_loss
 from server.llm.use import counts_of_losses
 from server.planning.signal import FEWER_CANDIDATES, HOPELESS
 from server.report.labels import record_shares, weights_of
@@ -130,7 +130,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
         WeaknessCode.TEXTS_LOST,
         lost=lost,
         requested=requested,
-        reasons=", ".join(f"{kind}: {models.total():,}" for kind, models in frequent),
+        reasons=", ".join(f"{shown_loss(kind)}: {models.total():,}" for kind, models in frequent),
         advice=next((advice_on(kind, models.most_common(1)[0][0]) for kind, models in frequent), ""),
     )
 

@@ -102,7 +102,7 @@ def read_section(schema: type[S], values: object, section: str = "") -> S:
     for name in (name for name in values if name not in hints and name != TARGET):
         expected = f"one of {', '.join(sorted(hints))}"
         do = REMOVED.get(full(section, name)) or suggest_name(name, list(hints)) or "Remove it"
-        raise ConfigError(full(section, name), expected=expected, got="an unknown setting", do=do)
+        raise ConfigError(full(section, name), expected=expected, got="a setting that does not exist", do=do)
     given = {
         name: convert_value(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET
     }

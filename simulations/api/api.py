@@ -33,7 +33,7 @@ from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
 from common.system.log_lines import LOG_FORMAT
-from common.system.progress import Console, warned_once
+from common.system.progress import Console, progress, warned_once
 from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
@@ -185,7 +185,8 @@ def plan(
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(forwards(settings)[1]))))
+        with progress("planning"):
+            facts: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(forwards(settings)[1]))))
         return facts
 
 

@@ -7,7 +7,6 @@ Each combination has its own folder. A sweep continues after the failure of a ru
 (`table.py`). A stopped sweep continues with the interrupted run, and then with the runs that had not begun.
 """
 
-import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 
 from common.errors import ConfigError
-from common.system.commands import exit_code
+from common.system.commands import command_to_copy, exit_code
 from common.validate import suggest_name
 from server.documents.run import RunSummary
 from server.failure import FAILURE
@@ -163,4 +162,4 @@ def relative_path(folder: Path) -> Path:
 
 def resumption(folder: Path) -> str:
     """Return a clause with the command that resumes the run or the sweep in a folder."""
-    return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"
+    return f"{command_to_copy('caucus-simulate', RESUME, str(folder))} goes on"

@@ -28,10 +28,10 @@ def error_about(tmp_path):
 @pytest.mark.parametrize(
     ("header", "visible", "hidden"),
     [
-        ("review,sentiment", "review, sentiment,", "2 columns"),
-        ("id,text", "id, text,", "2 columns"),
-        ("text,text,label", "text, text, label,", "3 columns"),
-        ("influenza", "influenza,", "1 column"),
+        ("review,sentiment", "review, sentiment", "2 columns"),
+        ("id,text", "id, text", "2 columns"),
+        ("text,text,label", "text, text, label", "3 columns"),
+        ("influenza", "influenza", "1 column"),
         (f"{RECORD},flu", "2 columns", "2 columns"),
         (f"{RECORD};flu", "2 columns", "2 columns"),
         ("x" * 31 + ",flu", "2 columns", "2 columns"),

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from common.system.commands import command_to_copy
 from server.command import main
 from server.report.ending import ending
 from server.report.weaknesses import read_weaknesses
@@ -93,7 +94,7 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     code, made = evaluate(capsys, copy, "--test", file)
     assert made["fidelity"]["test"] == "own.csv"
     assert main(["evaluate", str(copy), "--test", str(file), "--metrics", "utility"]) == 0
-    lines = ending(copy, f"caucus-coordinator publish {copy} --license LICENCE")
+    lines = ending(copy, lambda _: command_to_copy("caucus-coordinator", "publish", str(copy), "--license", "LICENCE"))
     assert capsys.readouterr().out == "".join(f"{line}\n" for line in lines)
 
 

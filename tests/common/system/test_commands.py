@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from common.system.commands import add_command, as_json, run
+from common.system.commands import add_command, as_json, command_to_copy, run
 
 MANY_LINES = """
 import argparse
@@ -21,6 +21,20 @@ commands = parser.add_subparsers(required=True)
 add_command(commands, "lines", lambda _: map(str, range(1_000_000)), summary="", description="", example="")
 sys.exit(run(parser, ["lines"]))
 """
+
+
+def test_a_command_to_copy_has_the_folder_of_programs_that_path_lacks(tmp_path, monkeypatch):
+    for name in ("caucus-simulate", "caucus-coordinator"):
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "caucus-simulate")])
+    assert (
+        command_to_copy("caucus-coordinator", "evaluate", "a run") == f"{tmp_path}/caucus-coordinator evaluate 'a run'"
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command_to_copy("caucus-coordinator", "evaluate") == "caucus-coordinator evaluate"
+    monkeypatch.setattr(sys, "argv", [""])
+    monkeypatch.setenv("PATH", "")
+    assert command_to_copy("caucus-simulate") == "caucus-simulate"
 
 
 def test_a_reader_who_has_seen_enough_ends_a_command_in_silence() -> None:

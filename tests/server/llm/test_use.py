@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import ProviderError
 from server.documents.rounds import LostReply, RoundReport
-from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss
+from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss, shown_loss
 from server.llm.clean import DROPPING, PLAIN
 from server.llm.generate import Written, generate
 from server.llm.marks import RunMarks
@@ -53,7 +53,7 @@ def test_the_table_has_every_rule_that_drops_texts_and_nothing_that_is_a_repair(
 def test_each_kind_is_counted_sampled_and_explained(kind, tmp_path):
     use = used(kind, kind, kind)
     assert counts_of_losses(use.losses, use.cleaned) == {kind: {"m": 3}}
-    assert f"3 {kind}" in use.losses_in_words
+    assert f"3 {shown_loss(kind)}" in use.losses_in_words
     assert use.advice.endswith(advice_on(kind, "m"))
     assert "Sure!?[2J" in use.advice
     assert not {"\x1b", "\n"} & set(use.advice)
@@ -113,7 +113,7 @@ def test_the_error_for_labels_without_texts_names_the_kind_and_stops_where_askin
             experiment_seed=0,
             cleaner=cleaner,
         )
-    assert f"{len(asked)} {kind}" in str(caught.value)
+    assert f"{len(asked)} {shown_loss(kind)}" in str(caught.value)
     assert advice_on(kind, "m") in str(caught.value)
     assert "Sure!" in str(caught.value)
     assert len(asked) == FINAL_AFTER.get(kind, 9 * 4)

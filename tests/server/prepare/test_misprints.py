@@ -14,7 +14,7 @@ from server.prepare.compose import apply_overrides, compose_settings, misprint_e
 from server.prepare.misprints import CONFIGS
 from server.settings.sections import Part
 
-NONE = "an unknown setting"
+NONE = "a setting that does not exist"
 ALL = ("aug_pe", "wasp")
 
 

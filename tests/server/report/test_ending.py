@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 from server.documents.run import WeaknessCode
@@ -22,7 +23,7 @@ def lines(folder, *, privacy=None, metrics=None, texts=2):
     (folder / "privacy.json").write_text(json.dumps(privacy_json(**{"spent": SPENT} | (privacy or {}))))
     (folder / "metrics.json").write_text(json.dumps(METRICS if metrics is None else metrics))
     (folder / "synthetic.jsonl").write_text("{}\n" * texts)
-    return list(ending(folder, "what comes next"))
+    return list(ending(folder, lambda judgement: f"what comes after: {judgement}"))
 
 
 def test_whether_votes_were_noise_is_said_by_the_figures_behind_the_verdict(tmp_path):
@@ -65,10 +66,11 @@ ENDINGS = {
 }
 
 
-def test_the_last_lines_of_all_kinds_of_runs(tmp_path):
+def test_the_last_lines_of_all_kinds_of_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
     screen = under_headings({name: lines(tmp_path, **changes) for name, changes in ENDINGS.items()})
     assert_accepted(screen.replace(str(tmp_path), "RUN"), Path(__file__).parent / "screens" / "endings.txt")
 
 
 def test_an_unreadable_statement_promises_nothing(tmp_path):
-    assert "privacy:  not known: privacy.json cannot be read" in ending(tmp_path / "none", "")
+    assert "privacy:  not known: privacy.json cannot be read" in ending(tmp_path / "none")

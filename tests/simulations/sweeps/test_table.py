@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.prepare.compose import compose_settings, load_settings
+from server.report.verdict import Judgement
 from server.settings.sections import setting
 from simulations import launch
 from simulations.sweeps.combinations import SweepCallback, record_failure, resuming_arguments, with_overrides
@@ -250,11 +251,18 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
     assert resuming_arguments(tmp_path)[:3] == ["--multirun", "--config-dir", "mine"]
 
 
-@pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
-def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("queries", "judgement", "tried"),
+    [
+        ([{}], Judgement.HELPS, ["--multirun", "privacy.epsilon=1,4,16"]),
+        ([{}], Judgement.NO_GAIN, ["privacy.epsilon=inf"]),
+        ([], Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
+    ],
+)
+def test_the_next_run_follows_from_the_judgement(queries, judgement, tried, monkeypatch, tmp_path):
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(queries=queries)))
     SweepCallback().on_multirun_start(hydra_of(tmp_path, monkeypatch))
-    assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]
+    assert launch._next_run(tmp_path, judgement) == ["--config-dir", "mine", *tried, "method.samples=24"]
 
 
 def test_a_curve_has_the_interval_over_its_seeds_within_0_and_1(tmp_path):
