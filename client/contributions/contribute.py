@@ -45,13 +45,10 @@ def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return this party's contribution to the answer of a query.
 
     Args:
-        query: The query, one of `CONTRIBUTIONS`.
+        query: The query, one of `CONTRIBUTIONS`, for the records' encoder (`Query.check`).
         records: This party's records, as `EmbeddedRecords.limited` keeps them for the query.
 
     Returns:
         (query.length,) int64, in grid units.
-
-    Raises:
-        ProtocolError: The query's vectors and the records' vectors differ in dimension.
     """
     return CONTRIBUTIONS[type(query)](query, records)

@@ -15,22 +15,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ProtocolError
-
 STEP = 2.0**-22
 """Grid step of a rounded vector's entries."""
 _VECTOR_BITS, _MOST_BITS, _EXACT_BITS = 22, 24, 53
-
-
-def check_dimensions(sent: NDArray[np.float32], vectors: NDArray[np.float32]) -> None:
-    """Check that the rows that a question sends, (m, dim), fit the records' vectors, (n, dim).
-
-    Raises:
-        ProtocolError: They have different dimensions.
-    """
-    if sent.shape[1] != vectors.shape[1]:
-        do = "Use one encoder at the coordinator and at all parties."
-        raise ProtocolError("dimension of the question", expected=vectors.shape[1], got=sent.shape[1], do=do)
 
 
 def vectors_to_integers(vectors: NDArray[np.float32]) -> NDArray[np.float64]:

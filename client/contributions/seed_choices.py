@@ -28,9 +28,6 @@ def choose_seeds(
 
     Returns:
         (choices,) int64, the sorted indices of the chosen candidates.
-
-    Raises:
-        ProtocolError: The candidates' vectors and the records' vectors differ in dimension.
     """
     stream = Keystream(key)
     choices = [
@@ -49,12 +46,8 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
 
     Yields:
         (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.
-
-    Raises:
-        ProtocolError: The candidates' vectors and the records' vectors differ in dimension.
     """
     candidates = len(query.vectors)
-    exact_products.check_dimensions(query.vectors, records.vectors)
     sample = records.drawn(query.spec.choices, key)
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))
     for start in range(0, len(sample), chunk):

@@ -26,7 +26,6 @@ are computed, which takes about three times as long. For furthest votes, minima 
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import exact_products
 from client.records import EmbeddedRecords
 from common.errors import InternalError
 from common.queries.votes import Votes
@@ -71,12 +70,10 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
         (candidates,) int64, or (2 * candidates,) with the furthest votes after the nearest.
 
     Raises:
-        ProtocolError: The query's vectors and the records' vectors differ in dimension.
         InternalError: The arguments' shapes disagree.
     """
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
         raise InternalError("record vectors and labels disagree in shape")
-    exact_products.check_dimensions(query.vectors, record_vectors)
     answer = np.zeros((2 if query.spec.furthest else 1, len(query.labels)), dtype=np.int64)
     for label in np.unique(record_labels):
         columns = np.flatnonzero(query.labels == label)

@@ -7,7 +7,6 @@ import pytest
 
 from client.contributions.contribute import CONTRIBUTIONS, contribution
 from client.records import embed_records
-from common.errors import ProtocolError
 from common.privacy.mechanisms import SUMMED
 from common.queries import closed_set, correct_count, self_similarity
 from common.queries.correct_count import CorrectCountSpec
@@ -93,8 +92,3 @@ def test_a_classifier_is_right_where_its_highest_score_is_the_label():
     assert contribution(_classifier([[9e5, 7], [9e5, 7], [9e5, 7]], [0, 0, 0]), records).tolist() == [2, 4]
     # A label that the classifier does not have is never right.
     assert contribution(_classifier([[1, 0]], [0]), records).tolist() == [2, 4]
-
-
-def test_a_classifier_of_another_dimension_is_refused():
-    with pytest.raises(ProtocolError, match="dimension"):
-        contribution(_classifier([[1, 0, 0]], [0]), embedded("a", vectors=[[1, 0]]))

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from client.contributions import seed_choices
-from common.errors import ProtocolError
 from common.privacy.mechanisms import UNIT
 from common.queries import seed_choice
 from common.queries.seed_choice import SeedChoiceSpec
@@ -80,12 +79,6 @@ def test_every_record_is_as_likely_to_choose():
         for row in _rows(_query(5, vectors), records, key.to_bytes(32, "big")):
             drawn[of_record[row]] += 1
     assert np.abs(drawn - 500).max() < 5 * 19.4
-
-
-def test_candidates_of_another_dimension_are_refused():
-    query = _query(2, random_units(np.random.default_rng(1), 7, 4))
-    with pytest.raises(ProtocolError, match="dimension"):
-        seed_choices.choose_seeds(query, _records(3), 1.0, KEY, replacement=False)
 
 
 @pytest.mark.parametrize("replacement", [False, True])

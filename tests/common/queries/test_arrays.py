@@ -386,6 +386,19 @@ def test_a_subspace_is_orthonormal_and_finite_and_fits(changes, named):
         assert f"of a {kind} query" in str(caught.value)
 
 
+_OF_ENCODER = {
+    name: next(getattr(query, array).shape[1] for array in ("vectors", "weights", "basis") if array in query.dtypes)
+    for name, (query, _) in _QUERIES.items()
+    if {"vectors", "weights", "basis"} & set(query.dtypes) and not isinstance(query, sketch.Sketch)  # of its own terms
+}
+
+
+@pytest.mark.parametrize("name", _OF_ENCODER)
+def test_a_query_for_another_encoder_is_refused(name):
+    with pytest.raises(ProtocolError, match="dimension"):
+        _QUERIES[name][0].check(3, _OF_ENCODER[name] + 1)
+
+
 def test_a_basis_is_multiplied_with_itself_only_once_its_sizes_are_known_to_be_right():
     query = _sums(basis=_BASIS[[0, 0]])
     with pytest.raises(ProtocolError, match="4 dimensions"):
