@@ -2,7 +2,7 @@
 
 The network is that of Devlin et al. (2019): embeddings, then layers of attention and of two dense maps with a GELU
 between them, each with a residual connection and a normalisation. So a party can encode its records without torch;
-common/README.md contains the comparison behind this choice. The weights have the same names as in the checkpoints.
+simulations/laboratory/benchmarks/README.md has the comparison. The weights have the same names as in the checkpoints.
 """
 
 from collections.abc import Iterator, Sequence

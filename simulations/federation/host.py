@@ -3,7 +3,7 @@
 python -m simulations.federation.host RUN_FOLDER SOCKET [OVERRIDE ...]
 
 If there are overrides, the process first stores the configuration of the run in the folder. `engine=flower` starts it
-automatically; for `flwr run`, start it by hand (simulations/README.md).
+automatically; for `flwr run`, start it by hand (server/flower/README.md).
 """
 
 import logging

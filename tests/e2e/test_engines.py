@@ -98,7 +98,7 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
     (project / ".venv").mkdir()
     for part in BIN.parent.iterdir():
         (project / ".venv" / part.name).symlink_to(part)
-    page = (ROOT / "simulations" / "README.md").read_text("utf-8").split("## Flower's engine")[1]
+    page = (ROOT / "server" / "flower" / "README.md").read_text("utf-8").split("## A simulation by")[1]
     written = page.split("```\n")[1]
     assert "privacy.epsilon=4 &" in written
     with (
