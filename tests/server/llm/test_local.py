@@ -86,15 +86,6 @@ class TestCompletion(ProviderContract):
         return lambda provider, batch: [provider._job(accepted(request, provider.declines)) for request in batch]
 
 
-def test_each_completion_is_one_text(completing):
-    replies = completing.generate(requests(6, n=5))
-    assert any(len(reply.texts) > 1 for reply in replies)
-    for reply in replies:
-        assert len(reply.texts) <= 5
-        assert not any("\n" in text for text in reply.texts)
-        assert reply.output_tokens >= 3 * len(reply.texts)  # a text has at least three words
-
-
 def test_a_prompt_and_a_seed_decide_a_completion(completing):
     first, other = map(completing._job, requests(2, n=5))
     assert completing._job(requests(1, n=5)[0]) == first

@@ -132,8 +132,3 @@ def test_terms_of_a_file_are_taken_once_as_first_spelled(tmp_path):
     file.write_text("\n\n")
     with pytest.raises(DataError, match="no data"):
         keyphrases.public_vocabulary(str(file), at_least=1)
-
-
-def test_the_most_counted_terms_are_kept_the_highest_first():
-    counts = np.array([1.0, -3.0, 7.5, 1.0])
-    assert keyphrases.private_vocabulary(("a", "b", "c", "d"), counts, 3) == ("c", "a", "d")

@@ -52,14 +52,6 @@ def test_the_most_right_guesses_are_said_as_in_the_sentence_above_the_bar(tmp_pa
     assert f"Red: up to {most}, with the texts." in page
 
 
-@pytest.mark.parametrize("real", [True, False])
-def test_a_verdict_with_the_accuracy_of_records_is_marked(run, real):
-    metrics = json.loads((run / "metrics.json").read_text())
-    (run / "metrics.json").write_text(json.dumps(metrics if real else metrics | {"real_private": None}))
-    answer = report(run).text.partition("Did it help?")[2].partition("Is it safe?")[0]
-    assert ("with real records" in answer) == ("simulation only" in answer) == real
-
-
 def test_nothing_is_fetched(run):
     page = report(run)
     for tag, attrs in page.elements:
@@ -175,9 +167,3 @@ def test_six_thousand_texts(tmp_path):
     assert time.process_time() - start < 3
     # The fixed part is about 40 kB; every text stands in the page once, with less around it than in its own file.
     assert page.stat().st_size < data + 60_000
-
-
-def test_a_good_run_s_report_says_what_comes_next(run):
-    assert "What next?" in report(run).text
-    (run / "run.json").unlink()
-    assert "What next?" not in report(run).text

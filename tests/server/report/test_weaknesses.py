@@ -228,12 +228,6 @@ def test_each_code_of_results_has_a_sentence_and_a_fault_with_advice():
     assert of_results ^ OF_FILES == set(WeaknessCode) - {WeaknessCode.UNNAMED}
 
 
-@pytest.mark.parametrize("code", WeaknessCode)
-def test_each_code_is_a_few_lower_case_words_that_no_other_has(code):
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
-    assert [*WeaknessCode].count(code) == list(WeaknessCode.__members__.values()).count(code) == 1
-
-
 @pytest.mark.parametrize("number", range(len(WeaknessCode)))
 def test_the_gravest_five_of_a_report_are_shown_and_the_others_counted(number, tmp_path):
     run = write_run(tmp_path / "run")
