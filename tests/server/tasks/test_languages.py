@@ -65,7 +65,7 @@ def test_the_setting_chooses_everything_of_the_task(language):
 
 
 def test_an_unknown_language_is_refused_in_one_line():
-    with pytest.raises(ConfigError, match=r"task\.language; expected one of english, german, french; got 'klingon'"):
+    with pytest.raises(ConfigError, match=r"^task\.language; .*'klingon'"):
         DemoNotes(language="klingon")
-    with pytest.raises(ConfigError, match=r"task\.language; expected one of english, .*italian; got 'de'"):
+    with pytest.raises(ConfigError, match=r"^task\.language; .*'de'"):
         LabelledFiles(name="t", kind="text", labels={"a": "first", "b": None}, language="de")

@@ -5,7 +5,7 @@ from common.errors import InternalError
 from server.federation import secagg as coordinator_side
 from simulations.laboratory.benchmarks import secagg
 from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group
-from simulations.laboratory.benchmarks.secagg import main
+from simulations.laboratory.benchmarks.secagg import groups, main
 
 GROUP = Group(parties=10, degree=4, threshold=4)
 
@@ -24,6 +24,17 @@ def test_a_whole_run_prints_limits_and_a_line_for_each_case(capsys, monkeypatch)
         for gone in ("0", dropped)
     ]
     assert sum("set-up for 1 round" in line and "for 3:" in line for line in lines) == 2
+
+
+def test_groups_follow_the_number_of_parties():
+    assert [group.name for parties in (10, 50, 100, 1000) for group in groups(parties)] == [
+        "10 full t=6",
+        "50 full t=30",
+        "50 k=12 t=8",
+        "100 full t=60",
+        "100 full t=60 signed",
+        "1000 k=102 t=68",
+    ]
 
 
 @pytest.mark.parametrize("malicious", [False, True])
