@@ -269,6 +269,13 @@ def test_subtopics_are_phrases_of_the_label_that_were_read(ward):
     assert any("wheez" in phrase for phrase in listed["COPD exacerbation"])
 
 
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_subtopics_differ_by_seed_unless_the_temperature_is_zero(ward, temperature):
+    asked = ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True, temperature=temperature)
+    first, second = ward.generate(asked)
+    assert (first == second) == (temperature == 0)
+
+
 def test_notes_have_many_sentences_and_take_the_layout_of_their_exemplars(ward):
     texts = written(ward, ask(30, labels=NOTES, label="heart failure"))
     assert np.median([len(text.split()) for text in texts]) > 40
