@@ -138,14 +138,8 @@ WRONG_QUESTIONS = [
     ("--signal 3 --records 9 task.public_notes=60", "signal"),
 ]
 WRONG_SETTINGS = [
-    ("task=csv task.train=private.csv", "task.labels"),
-    ("task=csv task.labels=[a,b]", "task.public_text"),
-    ("privacy.epsilon=0", "privacy.epsilon"),
     ("privacy.epsilon=.nan", "privacy.epsilon"),
-    ("method.rounds=1", "method.rounds"),
     ("federation.max_dropouts=2 federation.colluders=1", "shares of noise"),
-    ("privacy.unit=patient", "privacy.unit"),
-    ("no.such=1", "no"),
 ]
 
 

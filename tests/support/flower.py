@@ -50,6 +50,10 @@ class Flower:
                 return {"runs": [{"run-id": "17", "status": self.says, "status-details": "No heartbeat"}]}
         return {}
 
+    def command(self, verb):
+        """Return the command that does this with the run `first`."""
+        return f"caucus-coordinator {verb} {self.folder} first"
+
     def node(self, node):
         online = node in self.online
         times = {"online-at": "2026-01-02 10:00:00Z", "offline-at": "N/A" if online else "2026-01-02 11:00:00Z"}

@@ -229,11 +229,6 @@ def test_each_start_draws_a_token_that_flowers_commands_send(folder):
         assert (folder / name).stat().st_mode & 0o077 == 0
 
 
-def test_a_folder_that_is_none(tmp_path, capsys):
-    for command in ("serve", "status", "renew", "stop"):
-        assert "coordinator's folder;" in said(capsys, command, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("content", "facts"),
     [

@@ -123,7 +123,7 @@ def test_a_run_that_fails_says_why_once_and_how_to_go_on(flower, capsys):
     out, error = capsys.readouterr()
     assert ("round 1" in out, out.count("DECLINED"), error.count("DECLINED")) == (True, 0, 1)
     assert "DECLINED" in read(flower, "run.log")
-    assert f"caucus-coordinator resume {flower.folder} first" in error
+    assert flower.command("resume") in error
     run = status(flower, capsys)
     assert (run["status"], run["reason"]) == ("failed", "St. Mary: DECLINED")
     flower.leaves = DONE
@@ -144,7 +144,7 @@ def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys
     flower.leaves = {"awaiting.txt": "St. Mary\nSt. Luke"}
     assert start(flower) == 1
     error = capsys.readouterr().err
-    for fact in ("St. Mary and St. Luke", "caucus-party approve", f"caucus-coordinator resume {flower.folder} first"):
+    for fact in ("St. Mary and St. Luke", "caucus-party approve", flower.command("resume")):
         assert fact in error
     run = status(flower, capsys)
     assert (run["status"], run["hospitals"]) == ("awaiting approval", ["St. Mary", "St. Luke"])
@@ -199,7 +199,7 @@ def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypat
     run = status(flower, capsys)
     assert (run["status"], run["rounds"]) == ("running", 0)
     assert again(flower) == 1
-    assert f"caucus-coordinator follow {flower.folder} first" in capsys.readouterr().err
+    assert flower.command("follow") in capsys.readouterr().err
     lock.close()
     flower.leaves = DONE
     assert again(flower) == 0
@@ -228,7 +228,7 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     capsys.readouterr()
     assert again(flower, "cancel") == 0
     output = capsys.readouterr().out
-    assert f"caucus-coordinator resume {flower.folder} first" in output
+    assert flower.command("resume") in output
     assert "keep their answers" in output
     assert "stop" in flower.asked
     run = status(flower, capsys)
@@ -359,7 +359,7 @@ def test_a_name_that_is_taken_offers_what_there_is_to_do(flower, capsys):
         assert start(flower) == 2
         error = capsys.readouterr().err
         assert "name of the run;" in error
-        assert (f"caucus-coordinator resume {flower.folder} first" in error) is resume
+        assert (flower.command("resume") in error) is resume
         flower.leaves = DONE
         assert again(flower) == 0
 
@@ -423,32 +423,17 @@ for words in cases:
 """
 
 
-@pytest.fixture(scope="module")
-def ends(tmp_path_factory):
-    """What a process of its own says of each early case; it is one for all, since none may import what is heavy."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = coordinated(tmp_path_factory.mktemp("early") / "coordinator", patch).folder
-    (folder / "runs" / "taken").mkdir()
-    cases = [words for words, _ in EARLY]
-    process = subprocess.run(
-        [sys.executable, "-c", ALONE, str(folder), json.dumps(cases)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    lines = map(json.loads, process.stdout.splitlines())
-    return {tuple(words): line for words, line in zip(cases, lines, strict=True)}
-
-
-@pytest.mark.parametrize(
-    ("words", "what"), EARLY, ids=lambda value: value if isinstance(value, str) else " ".join(value)[:40]
-)
-def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, what, ends):
-    code, error, heavy, left = ends[tuple(words)]
-    assert error.startswith(f"caucus-coordinator: {what};")
-    assert error.count("\n") == 1
-    assert (code, heavy, left) == (2, [], ["taken"])
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(flower):
+    (flower.folder / "runs" / "taken").mkdir()
+    cases = json.dumps([words for words, _ in EARLY])
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, "-c", ALONE, str(flower.folder), cases]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.splitlines()
+    for (words, what), line in zip(EARLY, said, strict=True):
+        code, error, heavy, left = json.loads(line)
+        assert error.startswith(f"caucus-coordinator: {what};"), words
+        assert error.count("\n") == 1
+        assert (code, heavy, left) == (2, [], ["taken"]), words
 
 
 def test_nobody_enrolled_is_said_first(flower, capsys):

@@ -45,7 +45,7 @@ def test_who_has_the_texts_and_who_does_not_is_told_until_all_have_them(flower, 
     (line,) = out
     assert (code, line.startswith("St. Mary"), line.endswith("2026-01-02")) == (1, True, True)
     assert "got St. Luke is offline" in err
-    assert f"caucus-coordinator send {flower.folder} first" in err
+    assert flower.command("send") in err
     both = {"St. Mary": "2026-01-02", "St. Luke": "2026-01-03"}
     code, out, err = sends(flower, capsys, sent_at="2", received=both, missing={})
     assert (code, len(out), err) == (0, 2, "")

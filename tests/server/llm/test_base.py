@@ -88,11 +88,6 @@ def test_every_field_changes_the_key(fields, change):
     assert request(**fields | change).key("m") != request(**fields).key("m")
 
 
-def test_the_key_names_the_model_too_and_is_stable():
-    assert request().key("one") != request().key("two")
-    assert request(label="a").key("one") == request(label="a").key("one")
-
-
 def test_canonical_is_json_that_keeps_all():
     written = json.loads(request(label="a", good=("naïve",)).canonical())
     assert written["good"] == ["naïve"]
@@ -101,30 +96,6 @@ def test_canonical_is_json_that_keeps_all():
     assert set(written) == {field.name for field in dataclasses.fields(Request)} - later
     assert "plural" not in written["wording"]
     assert json.loads(request(wording=Wording(plural="notes")).canonical())["wording"]["plural"] == "notes"
-
-
-USED = {
-    "zero-shot": ({"attribute": "x", "words": 9, "label": "a"}, set()),
-    "by example": ({"good": ("one", "two")}, set()),
-    "contrastive": ({"good": ("one",), "bad": ("two",)}, {"contrast"}),
-    "keyphrases by example": ({"must": ("x",), "good": ("one",), "good_must": (("y",),)}, {"keyphrases"}),
-    "paraphrase with keyphrases": ({"source": ("one",), "must": ("x",)}, {"rewriting", "keyphrases"}),
-    "crossover": ({"source": ("one", "two")}, {"crossing"}),
-    "fill in": ({"source": ("one",), "blanks": 0.5}, {"blanks"}),
-    "abstracts": ({"abstract": True}, {"abstracts"}),
-    "from abstract": ({"abstract": True, "source": ("one",)}, {"abstracts"}),
-    "subtopics": ({"phrases": True}, {"subtopics"}),
-}
-
-
-@pytest.mark.parametrize("kind", USED)
-def test_a_request_says_which_modes_it_uses(kind):
-    fields, used = USED[kind]
-    assert request(**fields).modes == used
-
-
-def test_every_mode_is_used_by_some_request():
-    assert set().union(*(used for _, used in USED.values())) == set(MODES)
 
 
 @pytest.mark.parametrize("mode", MODES)

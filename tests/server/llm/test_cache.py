@@ -142,13 +142,6 @@ def test_processes_may_share_it(path):
     assert cached(path, *requests(60))[1] == []
 
 
-def test_a_reply_takes_little_more_than_its_texts(path):
-    cache, long = Cached(provider=Fake(), path=path), Reply(texts=("x" * 1500,), input_tokens=1, output_tokens=1)
-    for request in requests(300):
-        cache.keep(request, long)
-    assert path.stat().st_size < 300 * 1.6 * 1500
-
-
 def test_a_reply_that_one_run_keeps_is_not_forgotten_for_another(path):
     kept, other = requests(2)
     Cached(provider=Fake(), path=path).keep(kept, Reply(texts=(), input_tokens=1, output_tokens=1))

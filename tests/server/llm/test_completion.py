@@ -1,27 +1,58 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import STOP, SUBTOPICS, Completion, opening_words, with_topics
+from server.llm.completion import STOP, Completion, opening_words, with_topics
+from server.llm.marks import Marks
+from server.spans import Span
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
+from tests.support.screens import assert_accepted, under_headings
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
 KIND, ASKED = "Customer's question", 'Customer\'s question, about "late card (a card that has not come)": "'
 
 
 def prompt(fields=None, *, public=PUBLIC, seed=0, **settings):
-    request = requests(seed + 1, **fields or {})[seed]
+    fields = {"public": public} | (fields or {})
+    public = fields.pop("public")
+    request = requests(seed + 1, **fields)[seed]
     return Completion(**settings).beginning(request, public).prompt
 
 
-def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_one():
-    lines = prompt().split("\n")
-    assert len(lines) == 5
-    assert lines[-1] == ASKED
-    assert {f'{KIND}, about "{example.topic}": "{example.text}"' for example in PUBLIC} > set(lines[:-1])
-    assert prompt() == prompt()
-    assert prompt() != prompt(seed=1)
+MARKED = [replace(example, spans=(Span(start=0, end=1, type="drug"),)) for example in PUBLIC[:6]]
+SAID = [Example(text='She said "no" to me.', topic='a "refusal"')]
+BARE = {"labels": ((UNLABELLED, "question"),), "label": None}
+MARKS = Marks(types=(("drug", "name of a medicine"), ("dose", "an amount")))
+PROMPTS = {
+    **{name: fields for name, fields in REQUESTS.items() if "must" not in fields},
+    "attribute and wording": {
+        "attribute": "in a hurry",
+        "wording": Wording(writer="a customer", style="short", label="problem"),
+    },
+    "quotation marks": {
+        "labels": (("late_card", 'a "late"\ncard'), ("lost", "")),
+        "label": "late_card",
+        "public": SAID,
+    },
+    "no label": {"label": None, "public": []},
+    "no labels": BARE,
+    "no labels, and an attribute": BARE | {"attribute": "a stolen card"},
+    "marks": {"marks": MARKS, "public": MARKED},
+    "marks that no public text has": {"marks": MARKS},
+}
+
+
+def test_prompts_of_each_kind_are_those_accepted():
+    screen = under_headings({name: [prompt(dict(fields))] for name, fields in PROMPTS.items()})
+    assert_accepted(screen, Path(__file__).parent / "screens" / "completions.txt")
+
+
+def test_the_seed_draws_the_public_texts():
+    assert prompt() == prompt() != prompt(seed=1)
 
 
 def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_topic_name_none():
@@ -55,18 +86,6 @@ def test_public_texts_without_topics_get_their_two_longest_words_as_one():
     assert [example.topic for example in with_topics(public)] == ["card delayed", "", "late card"]
 
 
-def test_exemplars_stand_under_the_label_and_replace_the_public_texts_and_sources_come_last():
-    text = prompt({"good": (SOURCE, OTHER)})
-    assert (text.count(ASKED), SOURCE in text, OTHER in text, "public" in text) == (3, True, True, False)
-    lines = prompt({"source": (SOURCE,)}).split("\n")
-    assert lines[-2:] == [f'{ASKED}{SOURCE}"', ASKED]
-    assert sum("public" in line for line in lines) == 3
-    crossed = prompt({"source": (SOURCE, OTHER)})
-    assert all(source in crossed for source in (SOURCE, OTHER))
-    assert prompt({"abstract": True, "source": (SOURCE,)}).split("\n")[-2] == f'{ASKED}{SOURCE}"'
-    assert prompt({"abstract": True, "words": 8}) == prompt({"words": 8})
-
-
 def test_of_many_exemplars_each_prompt_shows_a_random_few_and_at_least_one():
     many = {"good": tuple(f"exemplar number {i}" for i in range(8))}
     prompts = [prompt(many, seed=seed, examples=3) for seed in range(20)]
@@ -90,14 +109,6 @@ def test_blanks_keep_the_beginning_of_the_source():
     assert Completion().read('"', request, whole=True) is None
     (all_of_it,) = requests(1, source=(SOURCE,), blanks=1.0)
     assert opening_words(all_of_it) == ""
-
-
-def test_label_attribute_and_wording_are_in_the_prompt():
-    wording = Wording(writer="a customer", style="short", label="problem")
-    text = prompt({"wording": wording, "attribute": "in a hurry"})
-    assert text.startswith(f"Written by: a customer. Manner of writing: short.\n{KIND}, problem")
-    assert text.endswith(f'\n{KIND}, problem "late card (a card that has not come), in a hurry": "')
-    assert prompt({"label": None}, public=[]) == f'{KIND}: "'
 
 
 def test_a_requested_length_prefers_public_texts_of_that_length():
@@ -139,29 +150,7 @@ def test_a_completion_is_read_up_to_the_end_of_its_text(fields):
     assert completion.read(STOP, request, whole=True) is None
 
 
-def test_no_quotation_mark_in_a_text_or_topic_ends_it():
-    said = [Example(text='She said "no" to me.', topic='a "refusal"')]
-    labels = (("late_card", 'a "late"\ncard'), ("lost", ""))
-    shown = prompt({"labels": labels, "label": "late_card"}, public=said).split("\n")
-    assert shown[0] == f"{KIND}, about \"a 'refusal'\": \"She said 'no' to me.\""
-    assert shown[1] == f'{KIND}, about "late card (a \'late\' card)": "'
-
-
-def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_word():
-    lines = prompt({"phrases": True}).split("\n")
-    assert lines == [
-        *(f'Subtopic, about "{topic}": "{phrase}"' for topic, phrase in SUBTOPICS),
-        'Subtopic, about "late card (a card that has not come)": "',
-    ]
-    request = requests(1, phrases=True)[0]
+def test_a_subtopic_may_have_one_word():
+    (request,) = requests(1, phrases=True)
     assert Completion().read('delay"\nother', request, whole=True) == "delay"
     assert Completion().read(' "\nother', request, whole=True) is None
-
-
-def test_without_labels_public_texts_have_no_topic_either():
-    bare = {"labels": ((UNLABELLED, "question"),), "label": None}
-    text = prompt(bare)
-    assert text.count(f'{KIND}: "') == 5
-    assert "about" not in text
-    assert UNLABELLED not in text
-    assert prompt(bare | {"attribute": "a stolen card"}).count(f"{KIND}, about") == 5

@@ -13,7 +13,6 @@ from server.llm.base import accepted
 from server.llm.completion import DECLINED, Completion
 from server.llm.engines import openvino
 from server.llm.local import Local
-from tests.support.lanes import slow
 from tests.support.provider_contract import ProviderContract, requests
 from tests.support.tiny_gguf import tiny_gguf
 from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_writer
@@ -84,15 +83,6 @@ class TestCompletion(ProviderContract):
     @pytest.fixture
     def effect(self):
         return lambda provider, batch: [provider._job(accepted(request, provider.declines)) for request in batch]
-
-
-def test_each_completion_is_one_text(completing):
-    replies = completing.generate(requests(6, n=5))
-    assert any(len(reply.texts) > 1 for reply in replies)
-    for reply in replies:
-        assert len(reply.texts) <= 5
-        assert not any("\n" in text for text in reply.texts)
-        assert reply.output_tokens >= 3 * len(reply.texts)  # a text has at least three words
 
 
 def test_a_prompt_and_a_seed_decide_a_completion(completing):
@@ -192,33 +182,6 @@ def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
         {"engine": "openvino" if completing._checkpoint.engine == "transformers" else "transformers"},
     ]
     assert len({completing.identity, *(anew(completing, **other).identity for other in others)}) == 5
-
-
-def written(model, batch):
-    """The tokens of each answer, whatever can be read in them."""
-    return [answer[0] for answer in continued(model, [model._job(request) for request in batch])]
-
-
-@pytest.mark.parametrize("kind", MAKE)
-@pytest.mark.parametrize("temperature", [slow(0.0), 1.0])
-def test_what_a_model_writes_does_not_depend_on_what_else_is_in_the_batch(saved, kind, temperature):
-    model = Local(name="m", model=saved(kind), max_new_tokens=12)
-    long = [requests(1, good=("card " * (1 + 9 * seed),))[0] for seed in range(3)]
-    batch = [replace(request, seed=seed, temperature=temperature) for seed, request in enumerate(long)]
-    assert len({len(model._ids(request)) for request in batch}) == len(batch)
-    together = written(model, batch)
-    assert together == [written(model, [request])[0] for request in batch]
-    assert together == written(model, batch[::-1])[::-1]
-    assert len({tuple(ids) for ids in together}) > 1  # what comes before does matter
-
-
-def test_a_seed_decides_a_draw_and_another_draws_anew(writer):
-    batch = requests(8, n=1)
-    first = writer.generate(batch)
-    assert writer.generate(batch[::-1])[::-1] == first
-    assert len({reply.texts for reply in first}) > 3
-    greedy = [replace(request, temperature=0.0) for request in batch]
-    assert len({reply.texts for reply in writer.generate(greedy)}) == 1
 
 
 def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog):

@@ -130,17 +130,6 @@ def test_a_chat_prompt_says_how_to_mark_and_blanks_no_part_of_a_span(public_mark
         assert opening_words(asked) in ("a <drug>b c</drug>", "a")
 
 
-def test_a_completion_shows_marked_public_texts_or_else_one_example():
-    public = [Example(text=f"word {i} x", topic="t", spans=(Span(start=0, end=4, type="drug"),)) for i in range(9)]
-    prompt = Completion().beginning(request(), public).prompt
-    assert "Marks: <drug> name of a medicine; <dose> an amount.\n" in prompt
-    assert prompt.count("<drug>word</drug>") == 4
-    assert "Marked:" not in prompt
-    bare = [replace(example, spans=None) for example in public]
-    assert "Marked: <drug>name of a medicine</drug>; " in Completion().beginning(request(), bare).prompt
-    assert "Mark" not in Completion().beginning(request(marks=None), public).prompt
-
-
 def test_an_example_is_not_cut_within_a_span():
     text = "one two <drug>Dr. Strong drops. Forte</drug> three four. five six"
     for words_asked in (1, 2, 3):

@@ -149,12 +149,6 @@ def test_models_without_keywords_stop_the_run_before_anything_is_asked():
     assert world.asked == []
 
 
-def test_no_text_at_all_is_an_error():
-    method = dpga(keywords=0)
-    with pytest.raises(ProviderError, match="100 requests"):
-        run(method, World(method, silent=("m", "k"), answers=answers(), most_lost=1))
-
-
 def test_elites_without_a_mate_are_not_crossed():
     method = dpga(samples=2, rounds=2, rewritten=0.0, filled=0.0, fresh=0.0)
     votes = {VOTES: lambda query: [2.0 if i in {0, query.length - 1} else 0.0 for i in range(query.length)]}

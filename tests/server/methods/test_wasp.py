@@ -83,19 +83,6 @@ def test_no_votes_above_zero_fall_back_to_equal_weights_and_say_so():
     assert "equal weights" in state.rounds[-1].notes[-1]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 16, 40])
-def test_no_prompt_shows_a_text_as_good_and_as_bad_however_few_there_are(size):
-    method = Wasp(samples=4 * size, rounds=2)
-    world = World(method, answers=voted(np.ones, np.ones))
-    run(method, world)
-    later = [request for request in world.requests if request.good]
-    assert later
-    for request in later:
-        assert not set(request.good) & set(request.bad)
-        assert len(request.bad) == min(4, size // 2)
-        assert len(request.good) == max(1, len(request.bad))
-
-
 def test_labels_with_fewer_candidates_than_twice_q_or_s_are_stated():
     method = Wasp(samples=8, rounds=2, top=8)
     world = World(method, answers=FLAT)

@@ -106,12 +106,6 @@ def test_checkpoint_that_is_no_model_with_a_tokenizer_is_refused(checkpoints, st
         LanguageModel.train(TEXTS, Training(start=checkpoints / start))
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"width": 24}, {"length": 1}, {"vocabulary": 2}, {"batch": 0}])
-def test_numbers_out_of_range_are_refused(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Training(**wrong)
-
-
 def test_no_texts_are_refused(model):
     for ask in (LanguageModel.train, model.nll, model.totals):
         with pytest.raises(DataError):

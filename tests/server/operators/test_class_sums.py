@@ -14,15 +14,12 @@ from server.operators.class_sums import (
     softness,
     subspace,
 )
+from tests.support.asking import unit
 
 C, DIM = 3, 12
 
 
-def units(rows):
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-
-DESCRIPTIONS = units(np.random.default_rng(5).normal(size=(C, DIM)))
+DESCRIPTIONS = unit(np.random.default_rng(5).normal(size=(C, DIM)))
 SETTINGS = {"directions": 4, "description": 0.5, "quantile": 0.75}
 
 
@@ -36,7 +33,7 @@ def candidates():
     places[labels == 0, 0], places[labels == 1, 1] = 0.9, 0.5
     places[:, 2] = draws.normal(0, 0.4, 60)
     places += draws.normal(0, 0.01, places.shape)
-    return units(places), labels
+    return unit(places), labels
 
 
 def noisy(sums, counts, *, noise, count=0.5, radius=1.0):
@@ -76,7 +73,7 @@ def test_the_number_of_directions_is_as_planned_however_few_candidates_there_are
 
 
 def test_candidates_that_are_all_alike_have_a_subspace_that_a_party_accepts():
-    vectors = units(np.tile(np.arange(1.0, DIM + 1), (6, 1)))
+    vectors = unit(np.tile(np.arange(1.0, DIM + 1), (6, 1)))
     space = subspace(vectors, np.arange(6) % 2, vectors[:2], **SETTINGS | {"directions": 5, "description": 0.0})
     radius = np.array([space.radius], dtype=np.float32)
     spec = ClassSumsSpec(labels=2, directions=5, count=512)

@@ -9,13 +9,9 @@ from common.errors import ConfigError, DataError
 from common.queries.sketch import SketchSpec, features
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
+from tests.support.asking import random_units
 
 DIM = 6
-
-
-def units(rng, count, dim=DIM):
-    vectors = rng.standard_normal((count, dim))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def made(rng, points, *, paired, prefix=0, rows=64, bandwidth=0.7, labels=2):
@@ -32,9 +28,9 @@ def made(rng, points, *, paired, prefix=0, rows=64, bandwidth=0.7, labels=2):
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_density_is_the_mean_over_features_of_sketch_times_feature(paired):
     rng = np.random.default_rng(0)
-    points = units(rng, 10).reshape(2, 5, DIM)
+    points = random_units(rng, 10, DIM).reshape(2, 5, DIM)
     density, frequencies, phases = made(rng, points, paired=paired)
-    targets = units(rng, 7)
+    targets = random_units(rng, 7, DIM)
     of = [features(part.astype(np.float64) @ frequencies.T, phases) for part in (points[0], points[1], targets)]
     expected = [sums.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for sums in of[:2]]
     np.testing.assert_allclose(density.at(targets), expected, rtol=0, atol=1e-4)
@@ -43,9 +39,9 @@ def test_a_density_is_the_mean_over_features_of_sketch_times_feature(paired):
 @pytest.mark.parametrize("paired", [True, False])
 def test_extensions_have_the_density_of_the_phrases_side_by_side(paired):
     rng = np.random.default_rng(1)
-    points = units(rng, 2 * 5 * 4).reshape(2, 5, 4 * DIM)
+    points = random_units(rng, 2 * 5 * 4, DIM).reshape(2, 5, 4 * DIM)
     density, _, _ = made(rng, points, paired=paired, prefix=4)
-    phrases = units(rng, 9)
+    phrases = random_units(rng, 9, DIM)
     for place in range(4):
         before = phrases[rng.integers(0, 9, (3, place))].reshape(3, place * DIM)
         scores = density.of_extensions(1, before, density.waves(phrases, place))
@@ -59,10 +55,10 @@ def test_a_zero_padded_query_estimates_the_density_of_the_prefix(paired):
     """Theorem A.1: with an error larger by the factor e^(squared norm of the blocks behind the prefix) and no more."""
     rng = np.random.default_rng(2)
     rows, blocks, records, bandwidth = 20_000, 4, 30, 0.9
-    points = units(rng, records * blocks).reshape(1, records, blocks * DIM)
+    points = random_units(rng, records * blocks, DIM).reshape(1, records, blocks * DIM)
     density, _, _ = made(rng, points, paired=paired, prefix=blocks, rows=rows, bandwidth=bandwidth, labels=1)
     for j in range(1, blocks + 1):
-        near, far = points[0, 3, : j * DIM], units(rng, j).reshape(-1)
+        near, far = points[0, 3, : j * DIM], random_units(rng, j, DIM).reshape(-1)
         for target in (near, far):
             # Each block has squared norm 1/blocks after matching the bandwidth.
             distances = ((points[0, :, : j * DIM] - target) ** 2).sum(axis=1) / blocks
@@ -87,7 +83,7 @@ def test_independent_phrases_come_in_proportion_to_positive_densities():
 
 def test_iterative_phrases_come_in_proportion_to_the_density_of_the_whole_prefix():
     rng = np.random.default_rng(5)
-    phrases = units(rng, 4)
+    phrases = random_units(rng, 4, DIM)
     pairs = np.concatenate([phrases[[0, 1, 1]], phrases[[2, 3, 3]]], axis=1)[None]
     density, _, _ = made(rng, pairs, paired=True, prefix=2, rows=500, bandwidth=0.4, labels=1)
     count = 8000
@@ -116,7 +112,7 @@ def test_where_no_density_is_above_zero_draws_are_uniform_and_counted():
     nothing = Density(
         frequencies=density.frequencies, phases=density.phases, cosines=0 * density.cosines, sines=0 * density.sines
     )
-    assert keyphrases.iterative([nothing], 0, units(rng, 3), 50, rng).uniform == 50
+    assert keyphrases.iterative([nothing], 0, random_units(rng, 3, DIM), 50, rng).uniform == 50
 
 
 def test_terms_of_a_file_are_taken_once_as_first_spelled(tmp_path):
@@ -132,8 +128,3 @@ def test_terms_of_a_file_are_taken_once_as_first_spelled(tmp_path):
     file.write_text("\n\n")
     with pytest.raises(DataError, match="no data"):
         keyphrases.public_vocabulary(str(file), at_least=1)
-
-
-def test_the_most_counted_terms_are_kept_the_highest_first():
-    counts = np.array([1.0, -3.0, 7.5, 1.0])
-    assert keyphrases.private_vocabulary(("a", "b", "c", "d"), counts, 3) == ("c", "a", "d")

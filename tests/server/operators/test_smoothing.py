@@ -2,12 +2,9 @@ import numpy as np
 import pytest
 
 from server.operators.smoothing import smooth_votes
+from tests.support.asking import unit
 
 DIMENSIONS = 24
-
-
-def unit(rows):
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 def signal(seed, *, size=200, labels=2):

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.operators.suppression import self_similarity, suppress
+from tests.support.asking import unit
 from tests.support.lanes import slow
 
 
@@ -21,10 +22,6 @@ def plain(votes, vectors, count, tau, step):
         if len(chosen) >= min(count, len(order)) or threshold >= 1 or not step:
             return chosen, threshold
         steps += 1
-
-
-def unit(rows):
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 @st.composite

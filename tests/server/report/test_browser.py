@@ -1,4 +1,4 @@
-"""The page in a real browser: it runs, fetches nothing, finds its texts quickly, and can be read by everybody.
+"""The page in a real browser: it runs, fetches nothing, finds its texts, and can be read by everybody.
 
 The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downloaded.
 """
@@ -18,8 +18,6 @@ from tests.support.sweeps import run as write_row
 pytestmark = MARKS
 
 TEXTS = 6000
-WITHIN = 0.5
-"""Seconds from a key press to the filtered list of 6,000 texts, painted; a few hundredths on an idle machine."""
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +72,6 @@ def report(tmp_path_factory):
     return write_report(run)
 
 
-def match_count(page):
-    return page.locator("#found li").count()
-
-
 def drawn(page):
     """Of every plot, whether something of it is painted."""
     return page.evaluate("""() => Object.fromEntries([...document.querySelectorAll("figure")].map((figure) => {
@@ -113,7 +107,7 @@ def test_search_and_filters(visit, report):
     assert page.locator("#examples").is_visible()
     page.fill("#words", "note 599")
     assert page.locator("#state").inner_text() == "11 of 6,000 texts, page 1 of 1"
-    assert match_count(page) == 11
+    assert page.locator("#found li").count() == 11
     page.select_option("#label", label="pneumonia (3,000)")
     assert {text.split(" · ")[0] for text in page.locator("#found .by").all_inner_texts()} == {"pneumonia"}
     page.fill("#words", "")
@@ -133,24 +127,6 @@ def test_one_label_on_the_map(visit, report):
     assert page.locator(selector).count() == 2
     displayed = "marks => marks.map((mark) => getComputedStyle(mark).display)"
     assert page.locator("#plot-map .legend .dots").evaluate_all(displayed) == ["inline"] * 4
-
-
-def test_thousands_of_texts_are_found_at_once(visit, report):
-    """From the key press to the painted list."""
-    page = visit(report)
-    seconds = page.evaluate("""async () => {
-        const words = document.getElementById("words"), taken = [];
-        for (const typed of ["n", "no", "not", "note", "note 5", "note 59"]) {
-            const start = performance.now();
-            words.value = typed;
-            words.dispatchEvent(new Event("input"));
-            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-            taken.push((performance.now() - start) / 1000);
-        }
-        return taken;
-    }""")
-    assert match_count(page) == 20
-    assert max(seconds) < WITHIN
 
 
 def test_hostile_texts_are_shown_and_not_run(visit, report):

@@ -17,9 +17,9 @@ def test_two_usual_texts_of_two_labels_and_the_one_with_the_rarest_words():
         ("a cough", "a"), ("a cough", "a"), ("a cough", "a"), ("a fever", "b"), ("zebra quartz", "a"), ("", "b")
     )
     first, second, rarest = glimpse(of_run)
-    assert (rarest.text.text, rarest.why) == ("zebra quartz", "The rarest words: look here for names and odd details")
+    assert rarest.text.text == "zebra quartz"
     assert {first.text.label, second.text.label} == {"a", "b"}
-    assert first.why == second.why == "Usual words"
+    assert first.why == second.why == "Usual words" != rarest.why
 
 
 def test_the_texts_that_are_nearest_to_most_real_ones_come_first():
@@ -30,10 +30,8 @@ def test_the_texts_that_are_nearest_to_most_real_ones_come_first():
     shown = glimpse(of_run, [(4, 9), (77, 8), (1, 7), (0, 6), (3, 5)], 1200)
     assert [one.text.text for one in shown] == ["a cough two", "a cough two", "zebra quartz"]
     assert [one.text.label for one in shown] == ["a", "b", "a"]
-    assert [one.why for one in shown[:2]] == [
-        f"Typical: the closest of all texts to {votes} of 1,200 real test texts" for votes in (7, 5)
-    ]
-    assert glimpse(of_run, [(1, 7)])[0].why.endswith(" to 7 real test texts")
+    assert [f" {votes} of 1,200 " in one.why for one, votes in zip(shown, (7, 5), strict=False)] == [True, True]
+    assert " 7 real " in glimpse(of_run, [(1, 7)])[0].why
     assert glimpse(of_run, [(1, 7)])[1].why == "Usual words"
 
 
@@ -56,7 +54,7 @@ def test_lines_and_votes_that_are_no_counts_are_passed_over(tmp_path, wrong):
 def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
     run = write_run(tmp_path / "run")
     page = report(edit(run, "metrics.json", nearest_texts=[[4, 11]])).text
-    assert "closest of all texts to 11 of 400 real test texts" in page
+    assert " 11 of 400 real " in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")
     page = report(edit(run, "run.json", status="refused")).text
     assert "Three of the texts" not in page

@@ -108,20 +108,23 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
 )
 def test_a_file_that_is_not_ours_is_named(run, name, content):
     (run / name).write_text(content)
-    assert f"{name} is not in the format of this program." in report(run).text
+    (problem,) = gather(run).problems
+    assert problem.startswith(f"{name} ")
+    assert problem in report(run).text
 
 
 @pytest.mark.parametrize("name", ["synthetic.jsonl", "rounds.jsonl"])
 @pytest.mark.parametrize(
-    "line", ["[]", "{}", "null", '{"text": 3, "label": "a", "model": "m", "round": 0}', "{", "\x00"]
+    "line", ["[]", "{}", "null", '{"text": 3, "label": "a", "model": "m", "round": 0}', '{"text": "zyx', "\x00"]
 )
-def test_a_line_that_is_not_ours_is_named_and_the_others_are_shown(run, name, line):
+def test_a_line_that_is_not_ours_is_named_not_quoted_and_the_others_are_shown(run, name, line):
     whole = (run / name).read_text("utf-8")
     (run / name).write_text(whole + line + "\n", encoding="utf-8")
     page = report(run)
     count = whole.count("\n") + 1
     assert f"{name}: 1 of {count} lines" in page.text
     assert "40 synthetic texts" in page.text
+    assert "zyx" not in page.text
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,6 @@ def test_a_test_is_either_done_or_not(tmp_path):
         assert (named in done) != (named in missing)
 
 
-def test_an_empty_folder_was_tested_by_nothing(tmp_path):
-    (tmp_path / "run").mkdir()
-    assert "Nothing." in section(page(tmp_path / "run"), "What was tested")
-
-
-@pytest.mark.parametrize(("simulation", "sentence"), [(True, "No one: this is a simulation."), (False, "audit log")])
-def test_it_says_who_decided(tmp_path, simulation, sentence):
-    assert sentence in section(page(write_run(tmp_path / "run", simulation=simulation)), "Who decided")
-
-
 def test_what_others_wrote_stays_text(tmp_path):
     text = page(edit(write_run(tmp_path / "run"), "run.json", purpose="a | b\n## <b>Approved</b>"))
     assert r"| Purpose | a \| b \#\# \<b\>Approved\</b\> |" in text

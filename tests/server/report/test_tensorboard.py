@@ -39,12 +39,6 @@ def test_a_step_that_is_done_again_counts_once(tmp_path):
     assert read(tmp_path) == {"fid": [(1, 0.5), (2, 0.75)]}
 
 
-def test_without_it_nothing_is_written(tmp_path):
-    check_tracking(None)
-    track(None, tmp_path, 1, Metrics(content=FIGURES))
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_unknown_one_is_refused():
     with pytest.raises(ConfigError, match="tracking"):
         check_tracking("mlflow")

@@ -21,7 +21,6 @@ from server.report.weaknesses import (
     gravest_weaknesses,
     read_weaknesses,
     votes_above_forecast,
-    votes_were_noise,
 )
 from server.report.write import write_report
 from simulations.federation import inputs
@@ -192,12 +191,6 @@ def test_votes_above_noise_are_told_where_noise_was_forecast():
     assert votes_above_forecast(run, [vote(3.1)]) == []
 
 
-def test_votes_were_noise_if_none_of_them_rises_above_it():
-    assert not votes_were_noise([])
-    assert votes_were_noise([vote(3.1), vote(3.2, query="others")])
-    assert not votes_were_noise([vote(3.1), vote(9.0, query="others")])
-
-
 def directions(advice):
     """Whether each step says to raise a setting (1) or to lower it (-1), for the settings that advice names."""
     for step in re.split(r", (?!now)| or |; ", advice):
@@ -228,12 +221,6 @@ def test_each_code_of_results_has_a_sentence_and_a_fault_with_advice():
     assert of_results ^ OF_FILES == set(WeaknessCode) - {WeaknessCode.UNNAMED}
 
 
-@pytest.mark.parametrize("code", WeaknessCode)
-def test_each_code_is_a_few_lower_case_words_that_no_other_has(code):
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
-    assert [*WeaknessCode].count(code) == list(WeaknessCode.__members__.values()).count(code) == 1
-
-
 @pytest.mark.parametrize("number", range(len(WeaknessCode)))
 def test_the_gravest_five_of_a_report_are_shown_and_the_others_counted(number, tmp_path):
     run = write_run(tmp_path / "run")
@@ -254,14 +241,6 @@ def test_weaknesses_of_an_earlier_version_have_no_code_and_are_read(tmp_path):
     write_report(run)
     (weakness,) = read_weaknesses(run)
     assert (weakness.code, weakness.what) == (WeaknessCode.UNNAMED, old["what"])
-
-
-def test_find_weaknesses_texts_below_guessing_and_a_loss_are_two():
-    worse = {"metrics": compared(-0.2, -0.1) | scored(0.2)}
-    found = {weakness.what for weakness in weaknesses_of(**worse)}
-    assert len(found) == 2
-    unknown = {"metrics": compared(-0.2, -0.1, majority_class={})}
-    assert "a clear loss" in next(iter(weaknesses_of(**unknown))).what
 
 
 def test_the_cause_decides_whether_more_or_fewer_texts_are_advised():

@@ -5,10 +5,6 @@ from collections import Counter
 from server.tasks.demo_notes import LABELS, private_notes, public_text, test_notes
 
 
-def pooled(count, experiment_seed=0):
-    return [record for hospital in range(3) for record in private_notes(hospital, count, experiment_seed)]
-
-
 def test_same_seed_same_notes_other_seed_other_notes():
     assert private_notes(1, 5, 7) == private_notes(1, 5, 7)
     assert private_notes(1, 5, 7) != private_notes(1, 5, 8)
@@ -36,8 +32,3 @@ def test_hospitals_tests_and_public_share_no_note():
     groups = [{record.text for record in private_notes(hospital, 300, 0)} for hospital in range(3)]
     groups += [{record.text for record in test_notes(300, 0)}, set(public_text(300, 0))]
     assert len(set().union(*groups)) == sum(map(len, groups))
-
-
-def test_a_record_shows_nothing_of_itself():
-    record = private_notes(0, 1, 0)[0]
-    assert record.text not in repr(record)

@@ -8,11 +8,10 @@ import pytest
 from common.errors import ConfigError
 from server.settings.tasks import NOTES_LANGUAGES
 from server.tasks.demo_notes import private_notes, public_examples, public_text, test_notes
-from server.tasks.grammar import SECTIONS, load_grammar
+from server.tasks.grammar import load_grammar
 from server.tasks.sources import DemoNotes, LabelledFiles
 from tests.support.demo_corpora import accuracy
 
-ENGLISH = load_grammar("english")
 OTHERS = [language for language in NOTES_LANGUAGES if language != "english"]
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -31,23 +30,6 @@ def private(language, count=100, seed=0):
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_a_grammar_fills_in_what_the_english_one_has(language):
-    grammar = load_grammar(language)
-    for at, (section, percents, ways) in enumerate(grammar.findings):
-        assert (section, percents) == ENGLISH.findings[at][:2]
-        assert all(len(way) == 2 and all(way) for way in ways)
-        assert len(ways) == 3
-    assert [section for section, *_ in grammar.elsewhere] == [section for section, *_ in ENGLISH.elsewhere]
-    assert all(len(line) == 4 and all(line) for line in grammar.elsewhere)
-    assert set(grammar.leads) == set(SECTIONS)
-    assert all(len(heads) == len(SECTIONS) for heads in grammar.heads)
-    assert len(grammar.labels) == len(grammar.conditions) == len(ENGLISH.labels)
-    assert len(grammar.ward_complaints) == len(ENGLISH.ward_complaints)
-    assert len(grammar.task.attributes) == len(ENGLISH.task.attributes)
-    assert (grammar.task.language, grammar.task.name) == (language, f"demo_notes_{language}")
-
-
-@pytest.mark.parametrize("language", OTHERS)
 def test_texts_are_whole_distinct_and_without_english_words(language):
     texts = [record.text for record in (*private(language), *test_notes(100, 0, language=language))]
     texts += public_text(400, 0, language)
@@ -61,19 +43,6 @@ def test_texts_are_whole_distinct_and_without_english_words(language):
 @pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_classes_are_learnable_and_confusable(language):
     assert 0.85 < accuracy(private(language, 300, 1), test_notes(400, 1, language=language)) < 0.98
-
-
-@pytest.mark.parametrize("language", NOTES_LANGUAGES)
-def test_no_word_alone_gives_the_class_away_and_no_note_names_it(language):
-    records = private(language, 500)
-    by_word: dict[str, Counter[str]] = {}
-    for record in records:
-        for word in words_of(record.text):
-            by_word.setdefault(word, Counter())[record.label] += 1
-    assert max(max(seen.values()) / seen.total() for seen in by_word.values() if seen.total() >= 40) < 0.9
-    named = ("pneumonie", "insuffizienz", "embolie", "pneumopathie", "insuffisance cardiaque", "exazerbation")
-    named += ("pneumonia", "embolism")
-    assert not any(name in record.text.lower() for record in records for name in named)
 
 
 @pytest.mark.parametrize("language", NOTES_LANGUAGES)
@@ -96,7 +65,7 @@ def test_the_setting_chooses_everything_of_the_task(language):
 
 
 def test_an_unknown_language_is_refused_in_one_line():
-    with pytest.raises(ConfigError, match=r"task\.language; expected one of english, german, french; got 'klingon'"):
+    with pytest.raises(ConfigError, match=r"^task\.language; .*'klingon'"):
         DemoNotes(language="klingon")
-    with pytest.raises(ConfigError, match=r"task\.language; expected one of english, .*italian; got 'de'"):
+    with pytest.raises(ConfigError, match=r"^task\.language; .*'de'"):
         LabelledFiles(name="t", kind="text", labels={"a": "first", "b": None}, language="de")

@@ -12,14 +12,14 @@ def files(**settings):
 
 @pytest.mark.parametrize("labels", [None, {}, []])
 def test_without_labels_it_says_how_to_name_them(labels):
-    with pytest.raises(ConfigError, match=r"task\.labels; expected label: public description; got none\. Name them"):
+    with pytest.raises(ConfigError, match=r"^task\.labels; .*; got none\."):
         files(labels=labels, train="never-read.csv").task()
 
 
 def test_public_text_is_read_from_its_file_and_missed_where_there_is_none(tmp_path):
     (tmp_path / "public.txt").write_text("one\n\ntwo\n")
     assert files(public_text=str(tmp_path / "public.txt")).public_texts() == ["one", "two"]
-    with pytest.raises(ConfigError, match=r"Set task\.public_text=PATH, or choose models that need none"):
+    with pytest.raises(ConfigError, match=r"task\.public_text=PATH"):
         files().public_texts()
 
 
@@ -41,7 +41,7 @@ def test_private_records_are_no_public_text(tmp_path):
     path.write_text("text,label\none,a\n")
     (tmp_path / "public.csv").symlink_to(path)
     for public in (path, tmp_path / "public.csv"):
-        with pytest.raises(ConfigError, match=r"task\.public_text; expected a file of public text; got the private"):
+        with pytest.raises(ConfigError, match=r"^task\.public_text;.* private"):
             files(train=str(path), public_text=str(public))
 
 

@@ -74,12 +74,9 @@ def test_types_that_no_public_text_marks_are_said(tmp_path):
     spans = [{"start": 5, "end": 12, "type": "medicine"}]
     rows = {"text": "took aspirin", "spans": spans}, {"text": "nothing"}
     said = unmarked_types(files(tmp_path, *rows, spans={"drug": "a medicine", "dose": "an amount"}))
-    assert said == (
-        "no public text marks drug, dose: the built-in models mark none of it; task.public_text marks medicine, which "
-        "task.spans leaves out"
-    )
+    assert all(fact in said for fact in (" drug, dose:", " medicine,", "task.spans"))
     assert unmarked_types(files(tmp_path, *rows, spans={"medicine": "a drug"})) is None
-    assert unmarked_types(files(tmp_path, {"text": "nothing"})).endswith("mark none of it")
+    assert "task.spans" not in unmarked_types(files(tmp_path, {"text": "nothing"}))
     assert unmarked_types(files(tmp_path, *rows, spans={})) is None
     assert unmarked_types(files(tmp_path, public_text=None)) is None
     assert unmarked_types(DemoNotes(public_notes=60, spans=True)) is None

@@ -44,14 +44,6 @@ def test_it_trains_on_the_private_records_and_says_so_first(tmp_path, caplog):
     assert "simulation only" in page.partition('id="utility"')[2].lower()
 
 
-def test_the_second_classifier_is_trained_on_the_records_too(tmp_path):
-    metrics = read(small(tmp_path / "run", "evaluation.metrics=[utility_encoder]"), "metrics.json")
-    assert metrics["utility_encoder"]["records"] == 48
-    assert metrics["utility_encoder"]["simulation_only"]
-    assert "encoder's vectors" in metrics["utility_encoder"]["definition"]
-    assert metrics["definition"].startswith("TF-IDF")
-
-
 def test_without_held_out_records_there_is_nothing_to_say(tmp_path):
     with pytest.raises(ConfigError, match="held-out"):
         small(tmp_path / "run", "task.test_records=0")

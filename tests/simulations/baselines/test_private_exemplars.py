@@ -105,9 +105,3 @@ def test_records_are_shown_to_no_model_on_another_machine(tmp_path, monkeypatch)
     monkeypatch.setattr(BuiltinModel, "remote", True)
     with pytest.raises(ConfigError, match="got broad"):
         small(tmp_path)
-
-
-@pytest.mark.parametrize("setting", ["samples", "exemplars"])
-def test_a_setting_out_of_range_is_named(tmp_path, setting):
-    with pytest.raises(ConfigError, match=rf"method\.{setting}"):
-        small(tmp_path, f"method.{setting}=0")

@@ -4,13 +4,10 @@ import pytest
 from common.errors import DataError
 from simulations.private_evaluation import sites
 from simulations.private_evaluation.change import LabelledVectors, before_and_after
+from tests.support.asking import unit
 from tests.support.measured_texts import candidates, records
 
 LABELS = ("a", "b", "c", "d", "e", "f", "g", "h")
-
-
-def unit(vectors):
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def private(seed, *, parties=3, records_per_party=8, spread=1.0, apart=1.0):

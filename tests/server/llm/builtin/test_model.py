@@ -216,15 +216,6 @@ def test_the_requested_length_is_met_with_and_without_keyphrases(ward, words, mu
     assert 0.6 * words < np.mean([len(text.split()) for text in texts]) < 1.6 * words
 
 
-def test_keyphrases_by_example_take_the_layout_of_the_examples(ward):
-    headed = [text for text in public_text(600, 8) if text.count("\n") >= 4][:3]
-    must = ("swollen calf", "raised CRP", "oxygen")
-    plain = written(ward, ask(30, labels=NOTES, must=must))
-    texts = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
-    assert all(phrase in text for text in texts for phrase in must)
-    assert np.mean(["\n" in text for text in texts]) > np.mean(["\n" in text for text in plain]) + 0.2
-
-
 # Measured on the demo corpus with the shipped encoder, 150 texts: a paraphrase changes .34 of the words at a cosine of
 # .81 to its source (two notes at random: .70); filling .25, .5, .75 of the words changes .26, .51, .78; a crossover
 # lies at .82 and .81 to its parents and holds .51 and .49 of the words that only one of them has.
@@ -283,11 +274,6 @@ def test_subtopics_differ_by_seed_unless_the_temperature_is_zero(ward, temperatu
     asked = ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True, temperature=temperature)
     first, second = ward.generate(asked)
     assert (first == second) == (temperature == 0)
-
-
-def test_subtopics_without_label_are_what_is_read_most(model):
-    (reply,) = model.generate(ask(1, n=10, phrases=True, temperature=0))
-    assert {"card", "transfer"} & {word for phrase in reply.texts for word in phrase.split()}
 
 
 def test_notes_have_many_sentences_and_take_the_layout_of_their_exemplars(ward):

@@ -3,16 +3,17 @@ import torch
 
 from server.llm.engines.base import Job
 from server.llm.engines.transformers import Noise, Transformers
-from tests.support.tiny_models import tiny_llama
+from tests.support.tiny_models import tiny_gpt2, tiny_llama
 
 
 def job(**changes):
     return Job(**{"ids": (7, 8, 9), "seed": 0, "max_new_tokens": 12, "temperature": 1.0} | changes)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_llama(tmp_path_factory.mktemp("llama") / "model")
+@pytest.fixture(scope="module", params=[tiny_llama, tiny_gpt2], ids=["llama", "gpt2"])
+def folder(request, tmp_path_factory):
+    """Positions are relative in one model, and absolute in the other."""
+    return request.param(tmp_path_factory.mktemp("checkpoint") / "model")
 
 
 def sampled(engine, jobs):
@@ -39,11 +40,13 @@ def test_draws_have_the_softmax_distribution():
 
 def test_continuations_of_one_prompt_differ_and_do_not_depend_on_the_batch(folder):
     jobs = [job(seed=1, count=3), job(seed=2), job(seed=3, ids=tuple(range(20)), count=2, max_new_tokens=5)]
-    results = [
-        sampled(Transformers(folder, name="m", device="cpu", dtype="float32", batch_tokens=tokens), jobs)
-        for tokens in (1, 10_000)
-    ]
-    assert results[0] == results[1]
-    assert [len(continuations) for continuations in results[0]] == [3, 1, 2]
-    assert len({tuple(ids) for ids in results[0][0]}) == 3
-    assert all(len(ids) <= 5 for ids in results[0][2])
+    jobs += [job(seed=seed, temperature=0.0) for seed in (4, 5)]
+    narrow, wide = (
+        Transformers(folder, name="m", device="cpu", dtype="float32", batch_tokens=tokens) for tokens in (1, 10_000)
+    )
+    results = sampled(narrow, jobs)
+    assert results == sampled(wide, jobs) == sampled(wide, jobs[::-1])[::-1]
+    assert [len(continuations) for continuations in results] == [3, 1, 2, 1, 1]
+    assert len({tuple(ids) for ids in results[0]}) == 3
+    assert all(len(ids) <= 5 for ids in results[2])
+    assert results[3] == results[4]

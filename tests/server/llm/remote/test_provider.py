@@ -37,13 +37,6 @@ class TestRemote(ProviderContract):
         return sent
 
 
-def test_without_a_key_it_stops_at_once(build, monkeypatch, kind):
-    variable = f"{kind.name.upper()}_API_KEY"
-    monkeypatch.delenv(variable)
-    with pytest.raises(ProviderError, match=variable):
-        build()
-
-
 @pytest.mark.parametrize("around", [" {}", "{}\n", "\t{}\r\n", "\u00a0{}"])
 def test_white_space_around_a_key_is_left_out(build, monkeypatch, kind, sent, around):
     monkeypatch.setenv(f"{kind.name.upper()}_API_KEY", around.format(KEY))

@@ -1,7 +1,4 @@
-import numpy as np
-import pytest
-
-from simulations.laboratory.benchmarks.votes import main, random_vectors
+from simulations.laboratory.benchmarks.votes import main
 
 
 def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
@@ -15,10 +12,3 @@ def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
     ]
     assert [ratio.to for ratio in ratios] == 2 * [*2 * ["raw product"], "faiss, l2"]
     assert all(ratio.value > 0 for ratio in ratios)
-
-
-@pytest.mark.parametrize("spread", [None, 0.1])
-def test_vectors_have_unit_norm_and_clusters_are_common_to_both_sides(spread):
-    first, second = (random_vectors(200, 64, seed, spread) for seed in (1, 2))
-    assert np.linalg.norm(first, axis=1) == pytest.approx(1, abs=1e-6)
-    assert ((first @ second.T).max() > 0.9) == (spread is not None)

@@ -32,16 +32,6 @@ def test_a_later_override_replaces_an_earlier_one_and_another_method_drops_the_s
     assert settled == ("++method.samples=300", *fusegen)
 
 
-def test_a_file_of_claims(tmp_path):
-    (tmp_path / "paper.yaml").write_text(FILE)
-    (claim,) = claims.read_claims(tmp_path)
-    assert claim.paper == "A paper"
-    assert claim.rows == {
-        "votes": ("method=wasp", "method.contrast=false", "privacy.epsilon=4"),
-        "none": ("method=fusegen", "method.rounds=1"),
-    }
-
-
 def test_a_shared_row_has_the_overrides_of_its_name(tmp_path):
     text = FILE.replace("none: [method=fusegen, method.rounds=1]", "no votes: shared").replace("none", "no votes")
     (tmp_path / "paper.yaml").write_text(text)
@@ -110,12 +100,6 @@ def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs(
         cells.preset("tiny")
 
 
-def test_one_run_serves_every_epsilon_of_a_method_that_asks_nothing():
-    assert cells.with_epsilon(["method=fusegen"], 4.0) == ("method=fusegen",)
-    assert cells.with_epsilon(["privacy.epsilon=1"], 4.0) == ("privacy.epsilon=1",)
-    assert cells.with_epsilon(["method=wasp"], float("inf")) == ("method=wasp", "privacy.epsilon=inf")
-
-
 def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_the_model(tmp_path, monkeypatch):
     monkeypatch.setenv(data_sets.DATA, str(tmp_path))
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
@@ -136,16 +120,6 @@ def test_models_that_were_not_fetched_are_named_before_the_first_run(tmp_path, m
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     with pytest.raises(ConfigError, match="make models"):
         execution.check_models(cells.preset("small"))
-
-
-def test_an_override_of_the_base_that_a_method_lacks_is_taken_back():
-    chosen = cells.preset("full")
-    with_it, without = (
-        chosen.overrides(cells.Cell("banking10", overrides, 0))
-        for overrides in (("method=wasp",), ("method=dpga", "~method.words"))
-    )
-    assert "++method.words=null" in with_it
-    assert not any("method.words" in override for override in without)
 
 
 def test_public_texts_a_vocabulary_and_a_recipients_part_are_written(tmp_path, monkeypatch):
@@ -170,14 +144,6 @@ def test_public_texts_a_vocabulary_and_a_recipients_part_are_written(tmp_path, m
     assert len(private) == 6
     assert target == {"message 0", "message 4"}
     assert not private & target
-
-
-def test_overrides_in_another_order_are_the_same_run():
-    preset = cells.preset("full")
-    settings = dict.fromkeys(("paper", "claim", "where", "published"), "")
-    settings |= {"compare": ("a", "b"), "seeds": 1, "epsilons": ()}
-    rows = {"a": ("method=wasp", "federation.records=300"), "b": ("federation.records=300", "method=wasp")}
-    assert len(cells.cells_in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
 
 
 def test_the_runs_of_a_paper_are_made_claim_by_claim():

@@ -7,7 +7,7 @@ import pytest
 from common.errors import DataError
 from server.failure import lock_folder
 from simulations.laboratory.results import __main__ as command
-from simulations.laboratory.results import cells, claims, computed, execution, findings, page, picture, runs
+from simulations.laboratory.results import cells, claims, execution, findings, page, picture, runs
 
 SETTINGS = {
     "name": "votes",
@@ -98,12 +98,6 @@ def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_stude
         ("none", 4.0, 3),
         ("none", math.inf, 3),
     ]
-
-
-def test_a_computed_claim_is_exact(monkeypatch):
-    monkeypatch.setattr(computed, "FUNCTIONS", {"sigma": lambda: {"a": 2.0, "b": 3.0}})
-    finding = findings.finding(PRESET, claim(rows={}, computed="sigma", compare=("a", "b"), expects="lower"), {})
-    assert (finding.verdict, finding.differences[0].mean, finding.differences[0].pairs) == ("holds", -1.0, 0)
 
 
 def test_a_page_has_each_difference_beside_the_verdict(tmp_path):

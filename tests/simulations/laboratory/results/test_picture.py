@@ -33,17 +33,6 @@ def texts(picture, kind="text"):
     return [element.text for element in ET.fromstring(picture).iter(f"{{http://www.w3.org/2000/svg}}{kind}")]
 
 
-def test_two_panels_name_every_line_also_for_screen_readers_and_load_nothing():
-    _, picture = drawn()
-    labels = texts(picture)
-    assert sum(f"{records} private records" in label for label in labels for records in (100, 1000)) == 2
-    assert {"no votes", "WASP", "Aug-PE", "class sums", "private exemplars (no privacy)"} <= set(labels)
-    assert [labels.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
-    (words,) = texts(picture, "desc")
-    assert words.count("no votes: 65, 65, 65, 65, 65; WASP: 72, 72, 72, 72, 72") == 2
-    assert picture.count("http") == 1  # the name of the format
-
-
 def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
     _, picture = drawn(without=("method=class_sums", "method=fusegen"))
     assert "class sums" not in texts(picture)
