@@ -10,6 +10,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary, WeaknessCode
 from tests.support.documents import privacy_json, report_of, round_json, summary_json
 
+ROOT = Path(server.documents.__file__).parents[2]
 MODULES = [
     import_module(f"server.documents.{module.name}") for module in pkgutil.iter_modules(server.documents.__path__)
 ]
@@ -84,6 +86,52 @@ def test_document_from_json_and_back_is_the_same(kind, full):
     assert json.dumps(parsed.to_json(), allow_nan=False) == json.dumps(parsed.from_json(parsed.to_json()).to_json())
 
 
+PLAN_LINES = {"cost", "epsilon", "input_tokens", "models", "name", "noise", "output_tokens", "queries"}
+PLAN_LINES |= {"texts", "times"}
+
+KEYS_OF_OTHERS = {
+    "server/deploy/enrolment.py": {"status"},  # Flower's nodes
+    "server/deploy/plan_command.py": {"texts"},  # the forecast
+    "server/deploy/plan_lines.py": PLAN_LINES,  # the forecast, and a plan that was solved for
+    "server/deploy/run_state.py": {"status"},  # Flower's runs
+    "server/domain.py": {"labels"},  # a text with several
+    "server/page/app.py": {"name"},  # the form of a page
+    "server/page/drafts.py": {"name"},  # defaults, and fields of the form
+    "server/flower/front_door.py": {"method"},  # a request
+    "server/llm/reasoning.py": {"value"},  # a part of a message's content
+    "server/llm/requests.py": {"texts"},  # what every request may have
+    "server/llm/serve/app.py": {"content", "name"},  # a message of a chat, and a part of an address
+    "server/llm/spending.py": {"cost"},  # the account of payments
+    "server/method.py": {"candidates", "round"},  # state.json
+    "server/run_folder.py": {"seconds"},  # state.json
+    "server/prepare/calls.py": {"calls", "cost", "input_tokens", "models", "output_tokens"},  # the forecast
+    "server/settings/reading.py": {"method", "name", "run"},  # settings
+    "server/settings/sections.py": {"name"},  # a setting
+    "server/tasks/demo_letters.py": {"reason"},  # words of the letters
+    "server/tasks/grammar.py": {"task"},  # words of a corpus
+    "server/report/weaknesses.py": {"weaknesses"},  # report.json
+    "server/tasks/span_files.py": {"spans"},  # a row of a file
+    "simulations/laboratory/audit/replay.py": {"index"},  # a message
+    "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
+    "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
+    "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
+    "simulations/laboratory/results/execution.py": {"fid", "figures"},  # columns of a run
+    "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
+    "simulations/sweeps/experiments.py": {"rows"},  # an experiment in YAML
+    "simulations/sweeps/table.py": {  # columns of the data frame
+        "epsilon",
+        "fid",
+        "figures",
+        "method",
+        "parties",
+        "seconds",
+        "title",
+        "tokens",
+    },
+}
+"""By file, the keys of mappings that are no documents but share a field's name."""
+
+
 def keys(file):
     """All constant texts by which anything is looked up in a file."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -93,6 +141,18 @@ def keys(file):
             (first, *_), method = node.args, node.func.attr
             if method in {"get", "pop", "setdefault"} and isinstance(first, ast.Constant):
                 yield first.value
+
+
+def test_no_field_of_a_document_is_a_key_outside_the_room():
+    names = {declared.name for kind in DOCUMENTS for declared in fields(kind)}
+    files = [
+        file
+        for room in ("server", "simulations")
+        for file in (ROOT / room).rglob("*.py")
+        if (ROOT / "server" / "documents") not in file.parents
+    ]
+    used = {file.relative_to(ROOT).as_posix(): names & set(keys(file)) for file in files}
+    assert {file: shared for file, shared in used.items() if shared} == KEYS_OF_OTHERS
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 from threadpoolctl import threadpool_info
 
+import server
+import simulations
 from common.errors import DataError
 from common.labelled_files import read_records
 from common.models.encoder import Encoder
@@ -83,6 +85,15 @@ def test_fit_in_one_thread_leaves_the_process_its_threads():
     model = fit_in_one_thread(Model(), 1, 2)
     assert (model.data, model.threads) == ((1, 2), {1})
     assert threadpool_info() == before
+
+
+@pytest.mark.parametrize("folder", [server, simulations])
+def test_models_of_scikit_learn_are_fitted_in_one_thread_everywhere(folder):
+    for path in Path(folder.__file__).parent.rglob("*.py"):
+        source = path.read_text("utf-8")
+        if "import LogisticRegression" in source and "laboratory" not in path.parts:
+            assert "fit_in_one_thread(" in source, path
+            assert path.name == "accuracy.py" or ".fit(" not in source, path
 
 
 @pytest.mark.parametrize("labels", [2, 3])
