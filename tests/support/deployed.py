@@ -70,33 +70,20 @@ class Deployment(deployment.Deployment):
         folder: A new folder; its path must be short enough for Unix sockets.
         count: Number of hospitals.
         relay_user: Account under which their relays run.
-        records: Number of records of each hospital.
-        private: Records of each hospital; None for `records` notes from the demo.
         host: The coordinator's address.
         within: Words before a command that run it on the machine of "coordinator" or "hN", such as `ip netns exec
             NAME`; keyed by that name.
-        path: Folders that come before our own code on the Python path, keyed by "coordinator" or "hN".
         halves: Whether each hospital's party service is a separate process "hN-service", so that "hN" is only the
             relay.
+
+    Attributes:
+        path: Folders that come before our own code on the Python path, keyed by "coordinator" or "hN".
     """
 
-    def __init__(
-        self,
-        folder,
-        count=3,
-        *,
-        relay_user=None,
-        records=16,
-        private=None,
-        host=deployment.LOOPBACK,
-        within=None,
-        path=None,
-        halves=False,
-    ):
+    def __init__(self, folder, count=3, *, relay_user=None, host=deployment.LOOPBACK, within=None, halves=False):
         super().__init__(folder, host=host)
-        self.halves, self.within, self.path = halves, within or {}, path or {}
-        private = private or [demo_notes.private_notes(number, records, 0) for number in range(count)]
-        self.make(private, relay_user=relay_user)
+        self.halves, self.within, self.path = halves, within or {}, {}
+        self.make([demo_notes.private_notes(number, 16, 0) for number in range(count)], relay_user=relay_user)
 
     def close(self):
         super().close()
