@@ -8,9 +8,10 @@ from client.records import embed_records
 from client.session import RefusalError
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
+from common.plan.planned import PlannedQuery
 from common.queries.closed_set import digest
 from common.queries.votes import Votes, VotesSpec
-from tests.support.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
+from tests.support.federations import ENCODER, LABELS, OPEN, each_kind, plan, query, records, true_counts
 
 
 def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN, data_set=""):
@@ -39,6 +40,24 @@ def test_one_share_of_variance_sigma_squared_over_u_from_the_key_in_the_ledger(l
     noised = ask(ledger, agreed, query())
     assert [call[:2] for call in drawn] == [(agreed.queries[0].scale / math.sqrt(2), 24)]
     assert np.array_equal(noised, true_counts(query(), records(0)) + 1000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "mechanism"),
+    [("length range", answer.mechanisms, "length_range"), ("seed choice", answer.seed_choices, "choose_seeds")],
+)
+def test_a_mechanism_inside_a_party_has_all_of_the_noise_and_a_key_for_each_answer(
+    kind, module, mechanism, ledger, monkeypatch
+):
+    drawn, real = [], getattr(module, mechanism)
+    monkeypatch.setattr(module, mechanism, lambda *args, **how: drawn.append(args[-2:]) or real(*args, **how))
+    asked = each_kind()[kind]
+    own = PlannedQuery(name="own", spec=asked.spec, mechanism=asked.spec.mechanisms[0], times=2)
+    agreed = plan(3, queries=(own,))
+    for index in range(2):
+        ask(ledger, agreed, asked, index=index)
+    assert {scale for scale, _ in drawn} == {agreed.queries[0].scale}
+    assert len({key for _, key in drawn}) == 2
 
 
 def test_every_query_and_run_has_noise_of_its_own(ledger, monkeypatch):

@@ -32,6 +32,20 @@ def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path):
     assert log.stat().st_mode & 0o077 == 0
 
 
+def test_log_audit_and_charges_of_a_hospital_without_a_record_are_those_of_any_other(tmp_path, caplog):
+    caplog.set_level("DEBUG", "caucus")
+
+    def seen(name, **records):
+        caplog.clear()
+        party = hospital(tmp_path / name, **records)
+        replies = [type(send(party, body)) for body in (m.Open(PLAIN.to_json()), m.Ask(query()), m.Close())]
+        assert replies == [m.Opened, m.Answer, m.Closed]
+        audit = [line | {"when": ""} for line in lines(tmp_path / name / "private" / "audit.jsonl")]
+        return audit, caplog.messages, party._ledger.releases()
+
+    assert seen("empty", private=[]) == seen("usual")
+
+
 def test_what_cannot_be_logged_does_not_leave(tmp_path, monkeypatch, caplog):
     opened = hospital(tmp_path)
     monkeypatch.setattr(opened._audit_log, "note", Mock(side_effect=OSError(28, "No space left on device")))

@@ -1,6 +1,5 @@
 """Real nodes: one guarded SuperLink, three SuperNodes, TLS, on loopback, by the commands that an operator types."""
 
-import json
 import os
 import pwd
 import socket
@@ -11,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from common.ledger.ledger import Ledger
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import flwr
 from simulations.laboratory.nodes.deployment import text, wait
-from tests.support.deployed import coordinator, party, running
+from tests.support.deployed import party, running
 
 pytestmark = pytest.mark.deployment
 
@@ -180,23 +178,3 @@ def test_secrets_are_closed_and_in_no_argument_or_log(deployed):
     for log in deployed.folder.rglob("*.log"):
         assert note not in text(log)
     assert note not in text(deployed.at(0) / "private" / "audit.jsonl")
-
-
-def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
-    deployed.set(1, approval="manual")  # the running service reads it
-    output = deployed.run("waits", "privacy.epsilon=.inf", code=1)
-    line = output.splitlines()[-1]
-    assert "approval of Hospital 1" in line
-    assert "waits: awaiting" in coordinator("status", deployed.here)
-    assert deployed.audit(1)[-1]["reason"] == "AWAITING"
-    (asked,) = json.loads(party("approve", deployed.at(1), "--json"))
-    assert (asked["method"], asked["hospitals"]) == ("wasp", ["Hospital 0", "Hospital 1", "Hospital 2"])
-    assert (asked["records"]["total"], asked["beyond_limits"]) == (16, "")
-    assert "--yes" in party("approve", deployed.at(1), code=2)
-    assert "refused: run" in party("approve", deployed.at(1), "--no")
-    assert "DECLINED" in deployed.resume("waits", code=1)
-    assert "approved: run" in party("approve", deployed.at(1), "--refused", "--yes")
-    deployed.resume("waits")
-    deployed.result("waits")
-    assert not any(entry.committed is False for entry in Ledger(deployed.at(1) / "private" / "ledger.db").entries())
-    deployed.set(1, approval="auto")

@@ -1,11 +1,10 @@
-"""Hospitals that reach the coordinator through a proxy alone: with and without a login, refused, and with TLS opened.
+"""Hospitals that reach the coordinator through a proxy alone, with and without a login.
 
 Hospital 0 has a proxy that anybody may use, hospital 1 one that asks for a login, and hospital 2 the direct way. The
 direct way of the first two is closed.
 """
 
 import shutil
-import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -13,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from client.flower.proxy import LOGIN
-from server.deploy.authority import make_authority, make_certificate
-from simulations.laboratory.nodes.deployment import free_port, text, wait
+from simulations.laboratory.nodes.deployment import free_port, text
 from tests.support import hosts
 from tests.support.between import Proxy
 from tests.support.deployed import check, party, running
@@ -69,16 +67,11 @@ def deployed(machines, proxies):
         yield made
 
 
-def checked(deployed, machines, number, code=0):
+def checked(deployed, machines, number):
     """The row of the connection, and the advice, of `caucus-party check` on that hospital's machine."""
-    lines = check(deployed.at(number), code=code, within=machines.within(f"h{number}")).splitlines()
+    lines = check(deployed.at(number), within=machines.within(f"h{number}")).splitlines()
     (row,) = (at for at, line in enumerate(lines) if line.split()[1:2] == ["connection"])
     return "\n".join(lines[row : row + 2])
-
-
-def node(deployed, number):
-    (line,) = (line for line in party("status", deployed.at(number)).splitlines() if line.startswith("node:"))
-    return line
 
 
 def test_a_run_through_proxies_has_the_result_of_the_engine_in_process(deployed, machines, proxies, undisturbed):
@@ -108,44 +101,6 @@ def test_the_login_stands_in_its_file_alone(deployed, machines):
     for word in (b"zebra", b"m@ngo", b"m%40ngo", b"walnut"):
         assert word not in everything
     assert [b"_proxy=" in variables for variables in seen[1::2]] == [False, True, False]
-
-
-def restarted(deployed, number):
-    deployed.down(f"h{number}")
-    deployed.start(f"h{number}", "caucus-party", "start", deployed.at(number), "--only", "relay")
-
-
-def log_of(deployed, number, before):
-    """What SuperNode has logged since; the log has this many characters before."""
-    return text(deployed.at(number) / "logs" / "supernode.log")[before:]
-
-
-def test_a_proxy_that_opens_tls_is_refused_with_the_reason_and_hears_nothing(
-    deployed, machines, proxies, undisturbed, tmp_path
-):
-    make_authority(tmp_path)
-    make_certificate(tmp_path, deployed.host)
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
-    between = proxies[0][0]
-    between.opens = tls
-    before, requests = len(log_of(deployed, 0, 0)), len(between.asked)
-    try:
-        restarted(deployed, 0)
-        wait(lambda: "CERTIFICATE_VERIFY_FAILED" in log_of(deployed, 0, before), "the reason is logged")
-        assert "CERTIFICATE_VERIFY_FAILED" in node(deployed, 0)
-        row = checked(deployed, machines, 0, code=1)
-        assert "opens TLS" in row
-    finally:
-        between.opens = None
-    started = time.monotonic()
-    measured("TLS opened: the check", started, row)
-    assert len(between.asked) > requests + 1
-    assert between.opened == []
-    wait(lambda: deployed.online() == COUNT, "the node is online")
-    measured("TLS passed on again: node online", started)
-    deployed.run("passed-on", EXACT)
-    whole(deployed, "passed-on", undisturbed)
 
 
 @pytest.mark.skipif(shutil.which("tinyproxy") is None, reason="tinyproxy is not installed")

@@ -216,23 +216,6 @@ def vanishing(losses):
     return {"on_request": request, "on_reply": reply}
 
 
-def test_a_failed_query_is_asked_again_at_no_cost_once_the_party_is_back(tmp_path):
-    services = [service(tmp_path, party) for party in range(3)]
-    fault = losing(1, m.AskUnmask)
-    parties = federation(tmp_path, services, plan(3, threshold=3), on_request=fault)
-    parties.open()
-    with pytest.raises(DropoutError):
-        parties.ask("votes", 0, query())
-    again = federation(tmp_path, services, plan(3, threshold=3))
-    again.open()
-    total = again.ask("votes", 0, query()).values
-    (tmp_path / "fresh").mkdir()
-    # The same question to the same parties, from a coordinator that forgot everything: the same noise, so the same sum.
-    forgetful = federation(tmp_path / "fresh", services, plan(3, threshold=3))
-    forgetful.open()
-    assert np.array_equal(forgetful.ask("votes", 0, query()).values, total)
-
-
 def test_another_question_or_other_survivors_at_the_same_place_are_refused(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     agreed = plan(3, max_dropouts=1, threshold=2)
@@ -251,19 +234,6 @@ def test_another_question_or_other_survivors_at_the_same_place_are_refused(tmp_p
     fewer.open()
     with pytest.raises(DropoutError):
         fewer.ask("votes", 0, query(0))
-
-
-def test_the_next_query_closes_the_one_before_for_good(tmp_path):
-    services = [service(tmp_path, party) for party in range(3)]
-    parties = federation(tmp_path, services, plan(3))
-    parties.open()
-    parties.ask("votes", 0, query(0))
-    parties.ask("votes", 1, query(1))
-    (tmp_path / "fresh").mkdir()
-    forgetful = federation(tmp_path / "fresh", services, plan(3))
-    forgetful.open()
-    with pytest.raises(DropoutError, match="OVER_LIMIT"):
-        forgetful.ask("votes", 0, query(0))
 
 
 def test_a_plan_under_the_same_run_with_another_noise_is_refused(tmp_path):

@@ -17,7 +17,6 @@ from client.writers.base import SECTIONS
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
-from common.ledger.ledger import Ledger
 from common.parcels import parcel_of
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSums, ClassSumsSpec
@@ -27,18 +26,9 @@ from common.queries.length_range import LengthRangeSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
-from tests.support.federations import (
-    ENCODER,
-    LABELS,
-    each_kind,
-    federation,
-    plan,
-    records,
-    roster,
-    service,
-    true_counts,
-)
+from tests.support.federations import ENCODER, LABELS, each_kind, records, true_counts
 from tests.support.lanes import slow
+from tests.support.modes import MODES, World
 
 EVERY = each_kind()
 CASES = [(kind, mechanism) for kind, query in EVERY.items() for mechanism in query.spec.mechanisms]
@@ -46,49 +36,21 @@ SUMS = [(kind, mechanism) for kind, mechanism in CASES if mechanism in ("gaussia
 OWN = [case for case in CASES if case not in SUMS]
 FIRST = [(kind, query.spec.mechanisms[0]) for kind, query in EVERY.items()]
 """One case of each kind: but for the noise a sum is the same, whatever its mechanism."""
-MODES = {
-    "alone": {"parties": 1},
-    "unmasked": {"parties": 3, "secure": False},
-    "masked": {"parties": 3},
-    "signed": {"parties": 3, "roster": roster(3).digest.hex()},
-}
 EACH = 4
 """Records of each party: as many as choices, so that without noise these are what the records prefer."""
 INFINITE = float("inf")
 
 
-class World:
-    """The parties of one mode with their ledgers; a coordinator that may forget, and services that may be restarted."""
+def world_of(folder, mode, *planned, each=EACH, epsilon=1.0, **changes):
+    """Each party has that many records."""
+    return World(folder, mode, *planned, private=lambda party: records(party, each), epsilon=epsilon, **changes)
 
-    def __init__(self, folder, mode, *planned, records_per_party=EACH, **changes):
-        settings = {"epsilon": 1.0, "unit": "sample", **MODES[mode], **changes}
-        self.folder, self.count = folder, settings.pop("parties")
-        self.agreed = plan(self.count, queries=planned, **settings)
-        self.private = [records(party, records_per_party) for party in range(self.count)]
-        self.known = roster(3) if self.agreed.malicious else None
-        self.restart()
 
-    def restart(self):
-        self.services = [service(self.folder, party, mine, known=self.known) for party, mine in enumerate(self.private)]
-
-    def coordinator(self, *, fresh=False, **faults):
-        """One that goes on, or one that has forgotten all."""
-        folder = self.folder
-        if fresh:
-            folder = folder / f"fresh-{len(list(folder.iterdir()))}"
-            folder.mkdir()
-        made = federation(folder, self.services, self.agreed, known=self.known, **faults)
-        made.open()
-        return made
-
-    def ledgers(self):
-        return [Ledger(self.folder / f"party-{party}.db").entries() for party in range(self.count)]
-
-    def exact(self, query):
-        """What the parties compute: the sum, or a row for each."""
-        if isinstance(query.spec, LengthRangeSpec | SeedChoiceSpec):
-            return np.array([preferred(query, mine) for mine in self.private])
-        return sum(true_counts(query, mine) for mine in self.private)
+def computed(world, query):
+    """What the parties compute: the sum, or a row for each."""
+    if isinstance(query.spec, LengthRangeSpec | SeedChoiceSpec):
+        return np.array([preferred(query, mine) for mine in world.private])
+    return sum(true_counts(query, mine) for mine in world.private)
 
 
 def preferred(query, private):
@@ -118,11 +80,11 @@ QUICK = {"alone": OWN + FIRST[:1], "unmasked": OWN + FIRST[:1], "masked": CASES,
     [(*case, mode) if case in QUICK[mode] else slow(*case, mode) for case in CASES for mode in MODES],
 )
 def test_without_noise_the_answer_is_what_the_parties_compute(kind, mechanism, mode, tmp_path):
-    world = World(tmp_path, mode, one(kind, mechanism), epsilon=INFINITE)
+    world = world_of(tmp_path, mode, one(kind, mechanism), epsilon=INFINITE)
     answered = world.coordinator().ask("one", 0, EVERY[kind])
     assert answered.survivors == world.count
     assert answered.values.dtype == np.int64
-    assert np.array_equal(answered.values, world.exact(EVERY[kind]))
+    assert np.array_equal(answered.values, computed(world, EVERY[kind]))
     assert answered.values.any()
 
 
@@ -131,7 +93,7 @@ def test_without_noise_the_answer_is_what_the_parties_compute(kind, mechanism, m
 def test_every_ledger_is_charged_once_for_each_answer_and_what_was_asked_again_is_the_same(
     kind, mechanism, mode, tmp_path
 ):
-    world = World(tmp_path, mode, one(kind, mechanism, times=2))
+    world = world_of(tmp_path, mode, one(kind, mechanism, times=2))
     first = world.coordinator().ask("one", 0, EVERY[kind])
     # The services die, and the coordinator forgets that it was answered.
     world.restart()
@@ -173,7 +135,7 @@ def test_the_noise_has_the_planned_variance(kind, mechanism, mode, tmp_path):
     # a false alarm has a probability of about 1e-6, for Laplace's tails below 1e-5.
     query = wide(kind)
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism)
-    world = World(tmp_path, mode, planned, epsilon=5.0 if kind == "density sketch" else 0.5, records_per_party=0)
+    world = world_of(tmp_path, mode, planned, epsilon=5.0 if kind == "density sketch" else 0.5, each=0)
     noise = world.coordinator().ask("one", 0, query).values
     assert len(noise) == 2000
     assert_variance(noise, world, mechanism)
@@ -199,7 +161,7 @@ def test_the_noise_of_class_sums_has_the_planned_variance(mechanism, mode, tmp_p
         radius=np.ones(1, dtype=np.float32),
     )
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism, times=31)
-    world = World(tmp_path, mode, planned, epsilon=5.0, records_per_party=0)
+    world = world_of(tmp_path, mode, planned, epsilon=5.0, each=0)
     coordinator = world.coordinator()
     noise = np.concatenate([coordinator.ask("one", nth, query).values for nth in range(31)])
     assert len(noise) == 2046
@@ -213,7 +175,7 @@ def test_class_sums_of_many_parties_are_those_of_one_and_cost_what_the_specifica
     results = []
     for folder, first in (("these", 0), ("others", 50)):
         (tmp_path / folder).mkdir()
-        world = World(
+        world = world_of(
             tmp_path / folder,
             "masked",
             one("class sums", "gaussian"),
@@ -248,23 +210,23 @@ def test_each_party_draws_its_share_of_the_noise_for_every_coordinate(kind, mech
 
     spy("discrete_gaussian")
     spy("discrete_laplace")
-    world = World(tmp_path, "masked", one(kind, mechanism))
+    world = world_of(tmp_path, "masked", one(kind, mechanism))
     noised = world.coordinator().ask("one", 0, EVERY[kind]).values
     scale, shares = (world.agreed.queries[0].scale, {"shares": 3})
     if mechanism == "gaussian":
         scale, shares = (scale / 3**0.5, {})
     assert [call[:4] for call in drawn] == [(f"discrete_{mechanism}", scale, EVERY[kind].length, shares)] * 3
-    assert np.array_equal(noised, world.exact(EVERY[kind]) + sum(call[4] for call in drawn))
+    assert np.array_equal(noised, computed(world, EVERY[kind]) + sum(call[4] for call in drawn))
 
 
 @pytest.mark.parametrize("mode", ["alone", "masked"])
 @pytest.mark.parametrize(("kind", "mechanism"), OWN)
 def test_answers_of_a_partys_own_are_noised_come_one_a_party_and_show_no_mask(kind, mechanism, mode, tmp_path):
-    world = World(tmp_path, mode, one(kind, mechanism, times=6), epsilon=0.1)
+    world = world_of(tmp_path, mode, one(kind, mechanism, times=6), epsilon=0.1)
     seen = []
     coordinator = world.coordinator(on_reply=lambda _, message: seen.append(answer_in(message)) or (message,))
     answers = [coordinator.ask("one", nth, EVERY[kind]).values for nth in range(6)]
-    exact = world.exact(EVERY[kind])
+    exact = computed(world, EVERY[kind])
     assert all(values.shape == (world.count, EVERY[kind].length) for values in answers)
     # A choice is the right one with probability about 1/6 and an end of a range with less than 1/2: all of 6 rows or
     # more, each of 2 to 4 numbers, with probability below 2^-12; of all 18 rows below 2^-36.
@@ -287,12 +249,12 @@ def test_sums_and_answers_of_a_partys_own_follow_each_other_in_one_run(tmp_path)
         PlannedQuery(name=name, spec=EVERY[kind].spec, mechanism=EVERY[kind].spec.mechanisms[0])
         for name, kind in names.items()
     ]
-    world = World(tmp_path, "signed", *planned, epsilon=INFINITE)
+    world = world_of(tmp_path, "signed", *planned, epsilon=INFINITE)
     coordinator = world.coordinator()
     for number, (name, kind) in enumerate(names.items()):
         answered = coordinator.ask(name, 0, EVERY[kind])
         assert answered.index == number
-        assert np.array_equal(answered.values, world.exact(EVERY[kind]))
+        assert np.array_equal(answered.values, computed(world, EVERY[kind]))
 
 
 def spoilt():
@@ -331,7 +293,7 @@ SPOILT = {name: (kind, query) for name, kind, query in spoilt()}
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_query_that_is_not_the_planned_one_is_refused_and_costs_nothing(name, tmp_path):
     kind, query = SPOILT[name]
-    world = World(tmp_path, "masked", one(kind, EVERY[kind].spec.mechanisms[0]))
+    world = world_of(tmp_path, "masked", one(kind, EVERY[kind].spec.mechanisms[0]))
     coordinator = world.coordinator()
     with pytest.raises(DropoutError, match="UNPLANNED"):
         coordinator.ask("one", 0, query)
@@ -341,7 +303,7 @@ def test_a_query_that_is_not_the_planned_one_is_refused_and_costs_nothing(name, 
 def test_a_query_of_the_plan_at_another_place_is_refused(tmp_path):
     planned = [replace(one("votes", "gaussian"), name=name) for name in ("one", "two")]
     planned[1] = replace(planned[1], spec=EVERY["label histogram"].spec)
-    world = World(tmp_path, "masked", *(replace(query, share=0.5) for query in planned))
+    world = world_of(tmp_path, "masked", *(replace(query, share=0.5) for query in planned))
     with pytest.raises(DropoutError, match="UNPLANNED"):
         world.coordinator().ask("two", 0, EVERY["votes"])
 
@@ -349,23 +311,23 @@ def test_a_query_of_the_plan_at_another_place_is_refused(tmp_path):
 @pytest.mark.parametrize("mode", ["alone", "masked"])
 def test_one_subsample_serves_all_answers_and_outlives_a_restart(mode, tmp_path):
     # 40 records a party: two subsamples, or a subsample and all, are the same with probability 2^-40.
-    world = World(tmp_path, mode, one("votes", "gaussian", times=3, rate=0.5), epsilon=INFINITE, records_per_party=40)
+    world = world_of(tmp_path, mode, one("votes", "gaussian", times=3, rate=0.5), epsilon=INFINITE, each=40)
     coordinator, answers = world.coordinator(), []
     answers += [coordinator.ask("one", nth, EVERY["votes"]).values for nth in range(2)]
     world.restart()
     answers.append(world.coordinator().ask("one", 2, EVERY["votes"]).values)
     assert np.array_equal(answers[0], answers[1])
     assert np.array_equal(answers[0], answers[2])
-    assert 0 < answers[0].sum() < world.exact(EVERY["votes"]).sum()
+    assert 0 < answers[0].sum() < computed(world, EVERY["votes"]).sum()
 
 
 def test_a_subsample_drawn_anew_is_another_one_but_the_same_when_asked_again(tmp_path):
-    world = World(
+    world = world_of(
         tmp_path,
         "masked",
         one("votes", "gaussian", times=2, rate=0.5, redraw=True),
         epsilon=INFINITE,
-        records_per_party=40,
+        each=40,
     )
     coordinator = world.coordinator()
     first, second = (coordinator.ask("one", nth, EVERY["votes"]).values for nth in range(2))
@@ -376,7 +338,7 @@ def test_a_subsample_drawn_anew_is_another_one_but_the_same_when_asked_again(tmp
 
 
 def test_after_the_run_its_subsamples_cannot_be_drawn_again(tmp_path):
-    world = World(tmp_path, "masked", one("votes", "gaussian", times=2, rate=0.5), epsilon=INFINITE)
+    world = world_of(tmp_path, "masked", one("votes", "gaussian", times=2, rate=0.5), epsilon=INFINITE)
     coordinator = world.coordinator()
     coordinator.ask("one", 0, EVERY["votes"])
     coordinator.close()
@@ -388,17 +350,17 @@ def test_after_the_run_its_subsamples_cannot_be_drawn_again(tmp_path):
 def test_at_user_level_a_party_answers_for_so_many_of_its_records(kind, tmp_path):
     query = each_kind(max_records=2)[kind]
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=query.spec.mechanisms[0])
-    world = World(tmp_path, "masked", planned, unit="user", epsilon=INFINITE, records_per_party=7)
+    world = world_of(tmp_path, "masked", planned, unit="user", epsilon=INFINITE, each=7)
     answered = world.coordinator().ask("one", 0, query).values
     world.private = [mine[:2] for mine in world.private]
-    assert np.array_equal(answered, world.exact(query))
+    assert np.array_equal(answered, computed(world, query))
 
 
 def test_at_user_level_a_subsample_is_of_users(tmp_path):
     # A user in this file is a party: all of its records take part, or none.
     query = each_kind(max_records=2)["label histogram"]
     planned = PlannedQuery(name="one", spec=query.spec, times=20, rate=0.5, redraw=True)
-    world = World(tmp_path, "unmasked", planned, unit="user", epsilon=INFINITE)
+    world = world_of(tmp_path, "unmasked", planned, unit="user", epsilon=INFINITE)
     coordinator = world.coordinator()
     sums = {tuple(coordinator.ask("one", nth, query).values) for nth in range(20)}
     # Each party has one record of each label among its first two. Twenty equal draws have probability below 2^-19.

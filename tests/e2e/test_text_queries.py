@@ -18,7 +18,6 @@ from client.writers.base import SECTIONS
 from client.writers.sentiment import Vader
 from common.domain import Record
 from common.errors import ConfigError, DropoutError
-from common.ledger.ledger import Ledger
 from common.plan.planned import PlannedQuery
 from common.privacy.accountant import epsilon
 from common.queries import text_codec
@@ -26,7 +25,8 @@ from common.queries.closed_set import KINDS
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
 from common.queries.votes import VotesSpec
 from server.planning.guarantee_facts import describe
-from tests.support.federations import LABELS, OPEN, federation, plan, query, records, roster, service
+from tests.support.federations import LABELS, OPEN, query
+from tests.support.modes import MODES, World
 
 WILLING = dataclasses.replace(OPEN, queries=KINDS, unsafe_unproven=True)
 EVERY = {
@@ -36,12 +36,6 @@ EVERY = {
         FineTunedSpec(texts=3, longest=48, steps=2),
         RewrittenSpec(texts=3, longest=48),
     )
-}
-MODES = {
-    "alone": {"parties": 1},
-    "unmasked": {"parties": 3, "secure": False},
-    "masked": {"parties": 3},
-    "signed": {"parties": 3, "roster": roster(3).digest.hex()},
 }
 
 
@@ -67,38 +61,16 @@ def one(kind, **changes):
     return PlannedQuery(name="one", spec=EVERY[kind].spec, mechanism=EVERY[kind].spec.mechanisms[0], **changes)
 
 
-class World:
-    def __init__(self, folder, mode, *planned, make=Scribe, private=records, limits=WILLING, **changes):
-        settings = {"epsilon": 4.0, **MODES[mode], **changes}
-        self.folder, self.count, self.limits = folder, settings.pop("parties"), limits
-        self.agreed = plan(self.count, queries=planned, **settings)
-        self.known = roster(3) if self.agreed.malicious else None
-        self.writers = [make() for _ in range(self.count)]
-        self.private = [private(party) for party in range(self.count)]
-        self.restart()
+class Writing(World):
+    """Parties that have a writer each, which may be None."""
 
-    def restart(self):
-        self.services = [
-            service(
-                self.folder,
-                party,
-                self.private[party],
-                limits=self.limits,
-                known=self.known,
-                writers=dict.fromkeys(SECTIONS.values(), writer) if writer else {},
-            )
-            for party, writer in enumerate(self.writers)
-        ]
+    def __init__(self, folder, mode, *planned, make=Scribe, limits=WILLING, **changes):
+        self.limits, self.writers = limits, [make() for _ in range(MODES[mode]["parties"])]
+        super().__init__(folder, mode, *planned, **changes)
 
-    def coordinator(self, *, fresh=False):
-        folder = self.folder / "fresh" if fresh else self.folder
-        folder.mkdir(exist_ok=True)
-        made = federation(folder, self.services, self.agreed, known=self.known)
-        made.open()
-        return made
-
-    def ledgers(self):
-        return [Ledger(self.folder / f"party-{party}.db").entries() for party in range(self.count)]
+    def of_service(self, party):
+        writer = self.writers[party]
+        return {"limits": self.limits, "writers": dict.fromkeys(SECTIONS.values(), writer) if writer else {}}
 
 
 def test_every_kind_that_answers_with_texts_is_here():
@@ -108,7 +80,7 @@ def test_every_kind_that_answers_with_texts_is_here():
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", EVERY)
 def test_each_partys_texts_come_as_they_were_written_once_and_for_all(kind, mode, tmp_path):
-    world = World(tmp_path, mode, one(kind), epsilon=4.0 if EVERY[kind].spec.mechanisms != ("dp-sgd",) else math.inf)
+    world = Writing(tmp_path, mode, one(kind), epsilon=4.0 if EVERY[kind].spec.mechanisms != ("dp-sgd",) else math.inf)
     request, spec = EVERY[kind], EVERY[kind].spec
     answered = world.coordinator().ask("one", 0, request)
     assert answered.values.shape == (world.count, request.length)
@@ -129,7 +101,7 @@ def test_each_partys_texts_come_as_they_were_written_once_and_for_all(kind, mode
 
 def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     votes = PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)
-    world = World(tmp_path, "signed", one("abstracted seeds", share=0.5), votes)
+    world = Writing(tmp_path, "signed", one("abstracted seeds", share=0.5), votes)
     assert world.agreed.epsilon == math.inf
     coordinator = world.coordinator()
     assert coordinator.ask("one", 0, EVERY["abstracted seeds"]).survivors == 3
@@ -159,7 +131,7 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     ],
 )
 def test_what_has_no_proof_is_refused_unless_the_party_says_otherwise(kind, limits, logged, tmp_path, caplog):
-    world = World(tmp_path, "alone", one(kind), limits=limits)
+    world = Writing(tmp_path, "alone", one(kind), limits=limits)
     with pytest.raises(DropoutError, match="OVER_LIMIT") as refused:
         world.coordinator()
     assert logged in caplog.text
@@ -168,7 +140,7 @@ def test_what_has_no_proof_is_refused_unless_the_party_says_otherwise(kind, limi
 
 
 def test_a_party_without_models_for_it_says_which_section_is_missing(tmp_path, caplog):
-    world = World(tmp_path, "alone", one("rewritten records"), make=lambda: None)
+    world = Writing(tmp_path, "alone", one("rewritten records"), make=lambda: None)
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
         world.coordinator()
     assert "one; expected rewriting" in caplog.text
@@ -176,7 +148,7 @@ def test_a_party_without_models_for_it_says_which_section_is_missing(tmp_path, c
 
 def test_settings_that_do_not_fit_the_plan_are_refused_before_anything_is_charged(tmp_path, caplog):
     wrong = ConfigError("choices", expected="at most 2", got=3)
-    world = World(tmp_path, "alone", one("abstracted seeds"), make=lambda: Scribe(wrong=wrong))
+    world = Writing(tmp_path, "alone", one("abstracted seeds"), make=lambda: Scribe(wrong=wrong))
     with pytest.raises(DropoutError, match="refused: MALFORMED"):
         world.coordinator()
     assert "choices;" in caplog.text
@@ -205,7 +177,7 @@ def everything(folder):
 
 def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    world = World(
+    world = Writing(
         tmp_path,
         "masked",
         one("abstracted seeds"),
@@ -232,7 +204,9 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
 @pytest.mark.parametrize("failing", [ValueError, RuntimeError])
 def test_a_writer_that_fails_tells_nothing(failing, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    world = World(tmp_path, "alone", one("rewritten records"), private=records_of, make=lambda: Scribe(failing=failing))
+    world = Writing(
+        tmp_path, "alone", one("rewritten records"), private=records_of, make=lambda: Scribe(failing=failing)
+    )
     with pytest.raises(DropoutError, match="refused: INTERNAL") as refused:
         world.coordinator().ask("one", 0, EVERY["rewritten records"])
     assert failing.__name__ in caplog.text
@@ -248,7 +222,7 @@ def test_a_party_that_answers_with_no_texts_is_found_out(tmp_path):
         def write(self, planned, mine, **_):
             return [(7, "a label that is none")]
 
-    world = World(tmp_path, "alone", one("rewritten records"), make=Liar)
+    world = Writing(tmp_path, "alone", one("rewritten records"), make=Liar)
     values = world.coordinator().ask("one", 0, EVERY["rewritten records"]).values
     with pytest.raises(Exception, match="labels below 2"):
         text_codec.decode(values, 3, 48, labels=2)

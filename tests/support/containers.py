@@ -55,12 +55,6 @@ def missing():
     return f"not installed: {', '.join(absent)}" if absent else hosts.missing()
 
 
-def memory(limit):
-    """Return a limit such as 4g as a number of bytes."""
-    assert limit.endswith("g")
-    return int(limit[:-1]) * 2**30
-
-
 class Containers:
     """A container engine with separate storage, and the folders of the compose file.
 

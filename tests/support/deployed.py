@@ -1,4 +1,4 @@
-"""The laboratory's deployment of real processes, extended for tests with other machines, replaced code and kills."""
+"""The laboratory's deployment of real processes, extended for tests with other machines and kills."""
 
 import contextlib
 import json
@@ -24,17 +24,16 @@ SMALL = (
 """The settings in `tests.support.runs.SMALL`, so that the same run can also be made in process."""
 
 
-def environment(path=()):
-    """Return environment variables for commands; in PYTHONPATH, the folders in `path` come before the repository."""
+def environment():
+    """Return environment variables for commands."""
     passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
-    python = ":".join(map(str, (*path, ROOT)))
-    return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
+    return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-def party(*arguments, within=(), path=(), **how):
+def party(*arguments, within=(), **how):
     """Run a command of a hospital to its end; return its output."""
-    return run_program("caucus-party", *arguments, environment=environment(path), machine=within, **how)
+    return run_program("caucus-party", *arguments, environment=environment(), machine=within, **how)
 
 
 def check(*arguments, **how):
@@ -42,8 +41,8 @@ def check(*arguments, **how):
     return re.sub(r"\n {12,}(?! |how to fix: )", " ", party("check", *arguments, **how))
 
 
-def coordinator(*arguments, within=(), path=(), **how):
-    return run_program("caucus-coordinator", *arguments, environment=environment(path), machine=within, **how)
+def coordinator(*arguments, within=(), **how):
+    return run_program("caucus-coordinator", *arguments, environment=environment(), machine=within, **how)
 
 
 @contextlib.contextmanager
@@ -70,33 +69,17 @@ class Deployment(deployment.Deployment):
         folder: A new folder; its path must be short enough for Unix sockets.
         count: Number of hospitals.
         relay_user: Account under which their relays run.
-        records: Number of records of each hospital.
-        private: Records of each hospital; None for `records` notes from the demo.
         host: The coordinator's address.
         within: Words before a command that run it on the machine of "coordinator" or "hN", such as `ip netns exec
             NAME`; keyed by that name.
-        path: Folders that come before our own code on the Python path, keyed by "coordinator" or "hN".
         halves: Whether each hospital's party service is a separate process "hN-service", so that "hN" is only the
             relay.
     """
 
-    def __init__(
-        self,
-        folder,
-        count=3,
-        *,
-        relay_user=None,
-        records=16,
-        private=None,
-        host=deployment.LOOPBACK,
-        within=None,
-        path=None,
-        halves=False,
-    ):
+    def __init__(self, folder, count=3, *, relay_user=None, host=deployment.LOOPBACK, within=None, halves=False):
         super().__init__(folder, host=host)
-        self.halves, self.within, self.path = halves, within or {}, path or {}
-        private = private or [demo_notes.private_notes(number, records, 0) for number in range(count)]
-        self.make(private, relay_user=relay_user)
+        self.halves, self.within = halves, within or {}
+        self.make([demo_notes.private_notes(number, 16, 0) for number in range(count)], relay_user=relay_user)
 
     def close(self):
         super().close()
@@ -111,8 +94,7 @@ class Deployment(deployment.Deployment):
 
     def start(self, name, program, *arguments):
         machine = self.within.get("coordinator" if name.startswith("run-") else name, ())
-        path = self.path.get(name, ())
-        return super().start(name, program, *arguments, environment=environment(path), machine=machine)
+        return super().start(name, program, *arguments, environment=environment(), machine=machine)
 
     def launch(self, number, options=()):
         if self.halves:

@@ -55,15 +55,6 @@ def phases(lines):
     return [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
 
 
-def refused(deployed, name, *overrides):
-    """Make a run that a hospital refuses; return the line that informs the operator."""
-    started = time.monotonic()
-    line = deployed.run(name, EXACT, "federation.timeout=60", *overrides, code=1).splitlines()[-1]
-    measured(name, started, line)
-    assert "too few" in line
-    return line
-
-
 def restarted(deployed, number):
     deployed.down(f"h{number}")
     deployed.up(number)

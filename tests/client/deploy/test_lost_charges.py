@@ -123,14 +123,6 @@ def _file(folder, run):
     return next(path.name for path in paths if json.loads(path.read_text())["run"] == run)
 
 
-def test_a_plan_that_the_ledger_has_in_full_is_charged_by_nothing(made):
-    answered(made, BEFORE, FIRST, *range(FIRST.total_queries))
-    (made / "private" / "ledger.head").unlink()
-    before = ledger(made).releases()
-    assert main(["ledger", "accept", str(made), "--lost", "0"]) == 0
-    assert ledger(made).releases() == before
-
-
 @pytest.mark.parametrize("had", range(SECOND.total_queries + 1))
 def test_a_private_folder_of_before_without_a_note_never_gives_budget_back(had, made, tmp_path):
     """Whatever part of an approved plan was answered when the copy was made, the rest is charged too."""

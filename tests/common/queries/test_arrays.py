@@ -4,41 +4,34 @@ import numpy as np
 import pytest
 
 from common.errors import ProtocolError
-from common.queries import (
-    class_sums,
-    closed_set,
-    correct_count,
-    histograms,
-    label_sets,
-    length_range,
-    questionnaire,
-    section_order,
-    seed_choice,
-    self_similarity,
-    sketch,
-    texts,
-    votes,
+from common.queries import closed_set
+from common.queries.class_sums import ClassSums, ClassSumsSpec
+from common.queries.correct_count import CorrectCount, CorrectCountSpec
+from common.queries.histograms import (
+    LabelHistogram,
+    LabelHistogramSpec,
+    LengthHistogram,
+    LengthHistogramSpec,
+    Vocabulary,
+    VocabularySpec,
 )
-from common.queries.class_sums import ClassSumsSpec
-from common.queries.correct_count import CorrectCountSpec
-from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
-from common.queries.label_sets import LabelSetsSpec
-from common.queries.length_range import LengthRangeSpec
-from common.queries.questionnaire import QuestionnaireSpec
-from common.queries.section_order import SectionOrderSpec
-from common.queries.seed_choice import SeedChoiceSpec
-from common.queries.self_similarity import SelfSimilaritySpec
-from common.queries.sketch import SketchSpec
+from common.queries.label_sets import LabelSets, LabelSetsSpec
+from common.queries.length_range import LengthRange, LengthRangeSpec
+from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
+from common.queries.section_order import SectionOrder, SectionOrderSpec
+from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
+from common.queries.sketch import Sketch, SketchSpec
 from common.queries.terms import decode_terms, encode_terms
-from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
-from common.queries.votes import VotesSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
+from common.queries.votes import Votes, VotesSpec
 
 _TERMS = encode_terms(("fever", "chest pain"))
 _VECTORS = np.array([[1, 0], [0.6, 0.8]], np.float32)
 
 
 def _votes(vectors=_VECTORS, labels=(0, 1), **spec):
-    return votes.Votes(spec=VotesSpec(**{"top": 8, **spec}), vectors=vectors, labels=np.array(labels, np.int32))
+    return Votes(spec=VotesSpec(**{"top": 8, **spec}), vectors=vectors, labels=np.array(labels, np.int32))
 
 
 def _sketch(paired=True, prefix=0, **changes):
@@ -50,15 +43,15 @@ def _sketch(paired=True, prefix=0, **changes):
         "frequencies": np.arange(rows * 2 * max(1, prefix), dtype=np.float32).reshape(rows, -1),
         "phases": np.arange(0 if paired else rows, dtype=np.float32),
     }
-    return sketch.Sketch(spec=spec, **(arrays | changes))
+    return Sketch(spec=spec, **(arrays | changes))
 
 
 def _lengths(edges=(10, 20), **spec):
-    return histograms.LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array(edges, np.int32))
+    return LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array(edges, np.int32))
 
 
 def _classifier(weights=((1, 2, 3), (4, 5, 6)), intercepts=(0, 1)):
-    return correct_count.CorrectCount(
+    return CorrectCount(
         spec=CorrectCountSpec(), weights=np.array(weights, np.float32), intercepts=np.array(intercepts, np.float32)
     )
 
@@ -69,35 +62,35 @@ def _sums(labels=3, radius=(0.5,), **changes):
         "centres": np.full((labels, 3), 0.3, np.float32),
         "radius": np.array(radius, np.float32),
     }
-    return class_sums.ClassSums(spec=ClassSumsSpec(labels=labels, directions=2, count=512), **(arrays | changes))
+    return ClassSums(spec=ClassSumsSpec(labels=labels, directions=2, count=512), **(arrays | changes))
 
 
 def _questionnaire(terms=_TERMS, arrays=None, **changes):
     settings = {"labels": 3, "directions": 2, "count": 512, "person": 9, "first": 2, "term": 1}
     sums = closed_set.inputs(_sums()) | (arrays or {})
-    return questionnaire.Questionnaire(spec=QuestionnaireSpec(**settings | changes), terms=terms, **sums)
+    return Questionnaire(spec=QuestionnaireSpec(**settings | changes), terms=terms, **sums)
 
 
 _NO_TERMS = np.zeros(0, np.uint8)
 
 
 def _vocabulary(terms=_TERMS, **spec):
-    return histograms.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
+    return Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
 
 
 def _seeds(vectors=_VECTORS, labels=None, **spec):
     labels = np.zeros(len(vectors), np.int32) if labels is None else labels
-    return seed_choice.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
+    return SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
 
 
 _QUERIES = {
     "votes": (_votes(), 4),
     "nearest votes": (_votes(furthest=False), 2),
-    "label histogram": (histograms.LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
-    "section order": (section_order.SectionOrder(spec=SectionOrderSpec(labels=3, labels_per_record=2)), 3 * 4),
-    "label sets": (label_sets.LabelSets(spec=LabelSetsSpec(labels=3, labels_per_record=2)), 2 + 3 + 3),
+    "label histogram": (LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
+    "section order": (SectionOrder(spec=SectionOrderSpec(labels=3, labels_per_record=2)), 3 * 4),
+    "label sets": (LabelSets(spec=LabelSetsSpec(labels=3, labels_per_record=2)), 2 + 3 + 3),
     "length histogram": (_lengths(), 3),
-    "one bin": (histograms.LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),
+    "one bin": (LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),
     "vocabulary": (_vocabulary(), 2),
     "paired sketch": (_sketch(), 12),
     "single sketch": (_sketch(paired=False), 12),
@@ -106,13 +99,13 @@ _QUERIES = {
     "questionnaire": (_questionnaire(), 9 + 4 + 2),
     "questionnaire without terms": (_questionnaire(_NO_TERMS, first=0, term=0), 9 + 4),
     "questionnaire of terms": (_questionnaire(person=0), 9 + 2),
-    "self-similarity": (self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
+    "self-similarity": (SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
     "correct count": (_classifier(), 2),
-    "length range": (length_range.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
+    "length range": (LengthRange(spec=LengthRangeSpec(cap=100)), 2),
     "seed choice": (_seeds(), 5),
-    "abstracted seeds": (texts.Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
-    "fine-tuned samples": (texts.Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
-    "rewritten records": (texts.Texts(spec=RewrittenSpec(texts=5, longest=9)), 50),
+    "abstracted seeds": (Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
+    "fine-tuned samples": (Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
+    "rewritten records": (Texts(spec=RewrittenSpec(texts=5, longest=9)), 50),
 }
 
 
@@ -187,7 +180,7 @@ def test_digests_of_all_queries_differ():
     assert len({closed_set.digest(query) for query, _ in _QUERIES.values()}) == len(_QUERIES)
     # The same bytes in other shapes are another question.
     flat = _classifier(weights=np.arange(6).reshape(2, 3))
-    tall = correct_count.CorrectCount(
+    tall = CorrectCount(
         spec=flat.spec, weights=np.arange(6, dtype=np.float32).reshape(2, 3)[:, :2].copy(), intercepts=flat.intercepts
     )
     assert closed_set.digest(flat) != closed_set.digest(tall)
@@ -227,7 +220,7 @@ def test_vectors_that_are_not_finite_unit_rows_are_refused(vectors):
     "labels", [np.zeros(3, np.int32), np.zeros(2, np.int64), np.array([0, -1], np.int32), np.zeros((2, 1), np.int32)]
 )
 def test_labels_of_candidates_are_one_number_each(labels):
-    for kind, spec in ((votes.Votes, VotesSpec(top=1)), (seed_choice.SeedChoice, SeedChoiceSpec(choices=5))):
+    for kind, spec in ((Votes, VotesSpec(top=1)), (SeedChoice, SeedChoiceSpec(choices=5))):
         with pytest.raises(ProtocolError, match="labels"):
             kind(spec=spec, vectors=_VECTORS, labels=labels)
 
@@ -247,7 +240,7 @@ def test_labels_of_candidates_are_one_number_each(labels):
 )
 def test_edges_are_ascending_and_one_fewer_than_bins(edges):
     with pytest.raises(ProtocolError, match="edges"):
-        histograms.LengthHistogram(spec=LengthHistogramSpec(bins=3), edges=edges)
+        LengthHistogram(spec=LengthHistogramSpec(bins=3), edges=edges)
     assert _lengths((-(2**31), 2**31 - 1)).length == 3
 
 
@@ -331,7 +324,7 @@ def test_sketches_have_vectors_frequencies_and_phases_that_fit(changes, named):
 )
 def test_classifiers_are_finite_and_fit(weights, intercepts):
     with pytest.raises(ProtocolError):
-        correct_count.CorrectCount(spec=CorrectCountSpec(), weights=weights, intercepts=intercepts)
+        CorrectCount(spec=CorrectCountSpec(), weights=weights, intercepts=intercepts)
 
 
 _BASIS = np.array([[1, 0, 0], [0, 0.6, 0.8]], np.float32)
@@ -413,7 +406,7 @@ def test_what_rounding_leaves_of_a_subspace_is_accepted():
     spec = ClassSumsSpec(labels=1, directions=64, count=512)
     for radius in (1e-3, 4.0):
         sums = {"basis": basis, "centres": basis[:1], "radius": np.array([radius], np.float32)}
-        query = class_sums.ClassSums(spec=spec, **sums)
+        query = ClassSums(spec=spec, **sums)
         query.check(1, 384)
         with pytest.raises(ProtocolError, match="basis"):
             query.check(1, 385)

@@ -145,13 +145,6 @@ def test_every_field_changes_the_binding():
     assert len(bindings) == len(others) + 1
 
 
-def test_set_ups_are_equal_by_their_fields_and_frozen():
-    assert changed() == changed()
-    assert changed() != changed(attempt=2)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        changed().threshold = 2
-
-
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "x" * 32, None], ids=repr)
 def test_keys_of_other_sizes_are_refused(key):
     with pytest.raises(PublicKeyError, match="32 bytes"):
@@ -163,14 +156,6 @@ def test_keys_of_other_sizes_are_refused(key):
 def test_signatures_are_bytes():
     with pytest.raises(SignatureError, match="got NoneType"):
         KeyAdvert(seal_public=bytes(32), mask_publics=(bytes(32),), signature=None)
-
-
-def test_keys_of_the_right_size_are_kept():
-    assert KeyAdvert(seal_public=bytes(32), mask_publics=(b"x" * 32, b"y" * 32)).keys == (
-        bytes(32),
-        b"x" * 32,
-        b"y" * 32,
-    )
 
 
 def test_both_kinds_of_share_for_one_party_are_refused():

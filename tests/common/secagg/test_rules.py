@@ -76,14 +76,18 @@ def test_a_signed_advert_is_good_for_its_party_set_up_and_keys_alone():
             checked(run, run.adverts, aggregation)
 
 
-def test_one_key_is_not_advertised_twice_in_two_forms():
+def test_no_key_is_advertised_twice_in_one_form_or_two():
     run = Run(setup()).advertise()
-    key = run.adverts[0].seal_public
+    good, key, taken = run.adverts[1], run.adverts[0].seal_public, run.adverts[0].mask_publics[0]
     again = key[:-1] + bytes([key[-1] | 0x80])  # X25519 ignores the topmost bit
-    for other, complaint in ((key, "a repeated one"), (again, "another form")):
-        adverts = run.adverts | {1: dataclasses.replace(run.adverts[1], seal_public=other)}
+    for changes, complaint in (
+        ({"seal_public": key}, "a repeated one"),
+        ({"seal_public": again}, "another form"),
+        ({"seal_public": taken}, "a repeated one"),
+        ({"mask_publics": (taken, *good.mask_publics[1:])}, "a repeated one"),
+    ):
         with pytest.raises(PublicKeyError, match=f"got {complaint}; at party 1"):
-            checked(run, adverts)
+            checked(run, run.adverts | {1: dataclasses.replace(good, **changes)})
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -92,17 +96,6 @@ def test_an_advert_has_one_mask_key_for_each_round(count):
     publics = (*run.adverts[1].mask_publics, b"\x09" * 32)[:count]
     with pytest.raises(PublicKeyError, match=rf"got {count}; at party 1"):
         checked(run, run.adverts | {1: dataclasses.replace(run.adverts[1], mask_publics=publics)})
-
-
-def test_no_key_is_advertised_twice():
-    run = Run(setup()).advertise()
-    taken = run.adverts[0].mask_publics[0]
-    for again in (
-        dataclasses.replace(run.adverts[1], seal_public=taken),
-        dataclasses.replace(run.adverts[1], mask_publics=(taken, *run.adverts[1].mask_publics[1:])),
-    ):
-        with pytest.raises(PublicKeyError, match="repeated one; at party 1"):
-            checked(run, run.adverts | {1: again})
 
 
 def test_masks_for_one_query_are_bound_to_the_round_and_to_it():

@@ -11,7 +11,7 @@ import pytest
 from tqdm import tqdm
 
 from common.system import progress as module
-from common.system.progress import EVENTS, Console, WarnedOnce, progress, shown_without_a_log, warned_once
+from common.system.progress import EVENTS, Console, progress, shown_without_a_log, warned_once
 
 
 class Terminal(io.StringIO):
@@ -132,14 +132,6 @@ def test_what_happened_twice_is_told_twice(name, logs):
         logging.getLogger("caucus.run").error("failed")
     assert [log.getvalue().count("no reply") for log in logs] == [2, 2]
     assert [log.getvalue().count("failed") for log in logs] == [2, 2]
-
-
-def test_the_next_run_warns_again():
-    record = logging.makeLogRecord({"name": "py.warnings", "levelno": logging.WARNING, "msg": "no convergence"})
-    again = logging.makeLogRecord(record.__dict__)
-    one_run = WarnedOnce()
-    assert [one_run.filter(record), one_run.filter(again)] == [True, False]
-    assert WarnedOnce().filter(again)
 
 
 def test_a_command_without_a_log_shows_each_warning_once(capsys, monkeypatch):
