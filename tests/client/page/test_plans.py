@@ -85,7 +85,7 @@ def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approve
     summary = text.partition(PAGES.say.plans.by_limits)[2].partition("<summary>")[2].partition("</summary>")[0]
     assert summary.startswith(f"{RUN}: <span")
     assert "plan's epsilon; expected at most 8.0; got 9.0" in summary
-    assert SAY.here.beyond.format("plan's epsilon; expected at most 8.0; got 9.0") in text
+    assert capital(SAY.here.beyond.format("plan's epsilon; expected at most 8.0; got 9.0")) in text
     assert PAGES.say.plans.none not in text
     assert 'value="approve"' not in text
     response = send(browser, decision="approve")
