@@ -111,6 +111,7 @@ def test_each_sentence_of_a_catalogue_is_used_where_it_stands(package):
         "questions.",
         "rounds",
         "card.",
+        "guess.",
         "shared.",
         "statement.",
         "tests.",
