@@ -13,6 +13,7 @@ from client.approval.entries import PlanApproval, approvals, decide
 from client.approval.facts import PlanFacts, round_up
 from client.approval.questions import question_in_words
 from client.approval.sheet import PlanSheet, coordinator_sight, plan_sheets
+from client.approval.standing import end_of_run
 from client.audit_log import account
 from client.deploy.settings import HospitalSettings
 from client.records import shown_labels
@@ -164,9 +165,12 @@ def terminal_lines(sheet: PlanSheet) -> Iterator[str]:
         if section.title:
             yield f"  {section.title}"
         for fact in section.facts:
-            sentence = " ".join(fact.sentence.split())  # no gap in a word of the coordinator's ends a terminal's line
-            for number, line in enumerate(textwrap.wrap(sentence, LONGEST_LINE, break_on_hyphens=False)):
-                yield f"    {'' if number else fact.name:<{WIDTH}}{line}"
+            name = fact.name
+            for sentence in fact.sentences:
+                whole = " ".join(sentence.split())  # no gap in a word of the coordinator's ends a terminal's line
+                for line in textwrap.wrap(whole, LONGEST_LINE, break_on_hyphens=False):
+                    yield f"    {name:<{WIDTH}}{line}"
+                    name = ""
 
 
 def _json_values(sheet: PlanSheet) -> dict[str, object]:
@@ -245,5 +249,5 @@ def _json_values(sheet: PlanSheet) -> dict[str, object]:
         },
         "beyond_limits": facts.fit.beyond,
         "largest_epsilon_within_limits": facts.fit.epsilon,
-        "may_be_over": facts.approval.reason_run_is_over(),
+        "may_be_over": ". ".join(end_of_run(facts.approval)),
     }

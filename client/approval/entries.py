@@ -19,7 +19,7 @@ neither overwrites what the other wrote.
 A plan beyond the limits waits like any other, and people see why it cannot be approved; where the limits decide, it is
 stored as refused by them. A coordinator can announce that a run has ended, but need not, and it may resume a run that
 failed or was cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
-(`reason_run_is_over`). A run that this hospital has ended for good (`caucus-party ledger accept`) stays over: the
+(`may_be_over`). A run that this hospital has ended for good (`caucus-party ledger accept`) stays over: the
 ledger refuses it, and nobody decides about it any more.
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
@@ -122,25 +122,21 @@ class PlanApproval:
         ended = f"ended by this hospital for good, {utc(self.closed)} UTC; before: " if self.closed else ""
         return f"run {escaped_line(self.run)}: {ended}{self.decision}{by}{when}{why}"
 
-    def reason_run_is_over(self) -> str:
-        """Return why the run may be over; empty if the plan was requested recently, or is approved.
+    @property
+    def quiet_since(self) -> str:
+        """Time of the last request, if that was at least `QUIET` ago; empty if it is recent, or the plan is approved.
 
-        A coordinator can announce the end of a run, but need not. Only requests of the run itself count, since a
-        coordinator may have several runs at once, each waiting for approval.
+        Only requests of the run itself count, since a coordinator may have several runs at once, each waiting for
+        approval.
         """
-        no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
-        if self.closed:
-            before = f"; the coordinator had ended it, {utc(self.ended)} UTC" if self.ended else ""
-            after = f"no further question is answered{before}"
-            return f"this hospital ended this run for good, {utc(self.closed)} UTC: {after}"
-        if self.decision == "approved":
-            return ""
-        if self.ended:
-            return f"the coordinator ended this run, {utc(self.ended)} UTC. {no_harm}"
         asked = self.asked or self.first_seen
-        if datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET:
-            return ""
-        return f"not asked for since {utc(asked)} UTC. Only the coordinator knows whether it goes on. {no_harm}"
+        recent = self.decision == "approved" or datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET
+        return "" if recent else asked
+
+    @property
+    def may_be_over(self) -> bool:
+        """Whether the run ended, or was not asked for lately: a coordinator can announce an end, but need not."""
+        return bool(self.over or self.quiet_since)
 
     def check_plan(self) -> Plan:
         """Return the plan.

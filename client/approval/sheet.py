@@ -5,14 +5,15 @@ statements and the names of queries are texts from the coordinator. Their unprin
 so that these texts can neither overwrite facts nor, after a gap, look like a further fact.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from types import SimpleNamespace
 
 from client.approval.amounts import LifetimeBudget, OwnRecords
 from client.approval.entries import PlanApproval
 from client.approval.facts import PlanFacts, round_down, round_up
 from client.approval.questions import question_in_words
+from client.approval.standing import end_of_run, given_answers, limits_refuse
 from client.deploy.settings import HospitalSettings
 from client.records import shown_labels
 from common.domain import NOT_STATED, is_one_population
@@ -28,23 +29,37 @@ from common.system.log_lines import escaped_line, utc
 
 @dataclass(frozen=True, slots=True)
 class SheetFact:
-    """One fact of the sheet or, without a name, a further sentence about the previous fact.
+    """One fact of the sheet, in sentences; without a name, it continues the previous one.
 
-    `english` says whether the sentence is English in every language, as errors are.
+    The terminal shows all sentences here. The page shows the warnings of all facts first, then what is `short` of each,
+    and the details below.
+
+    Attributes:
+        warning: What a person must know before anything else.
+        short: What a person needs to decide.
+        details: What explains it, or is rarely needed.
+        english: Whether the sentences are English in every language, as errors are.
     """
 
     name: str
-    sentence: str
+    _: KW_ONLY
+    warning: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     english: bool = False
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All sentences, in the order of the terminal."""
+        return self.warning + self.short + self.details
 
 
 @dataclass(frozen=True, slots=True)
 class SheetSection:
-    """A section of the sheet, which has a title (empty for the first one), facts, and the code of its language."""
+    """A section of the sheet, which has a title (empty for the first one) and facts."""
 
     title: str
     facts: tuple[SheetFact, ...]
-    language: str = ENGLISH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,17 +122,17 @@ def _problem(entry: PlanApproval) -> str:
 def sheet_sections(facts: PlanFacts, language: str = ENGLISH) -> tuple[SheetSection, ...]:
     """Return the facts about a plan in sentences, in the reader's language."""
     say = catalogue(__package__, language)
-    items = not_covered(facts.guarantee, lambda epsilon: spelt(round_up(epsilon), language), language)
+    risks = not_covered(facts.guarantee, lambda epsilon: spelt(round_up(epsilon), language), language)
     sections = {
-        "": _plan(facts, say),
+        "": _plan(facts, say, language),
         say.titles.purpose: _purpose(facts, say),
-        say.titles.hospitals: [SheetFact(say.names.hospitals, _hospitals(facts, say))],
+        say.titles.hospitals: [SheetFact(say.names.hospitals, details=(_hospitals(facts, say),))],
         say.titles.sight: _sight(facts, say, language),
-        say.titles.cost.format(spelt(repr(facts.plan.delta), language)): _cost(facts, say, language),
-        say.titles.not_covered: _named(say.names.not_covered, (f"- {item}" for item in items)),
+        say.titles.cost: _cost(facts, say, language),
+        say.titles.not_covered: [SheetFact(say.names.not_covered, details=tuple(f"- {risk}" for risk in risks))],
         say.here.title: _here(facts, say, language),
     }
-    return tuple(SheetSection(title, tuple(listed), language) for title, listed in sections.items())
+    return tuple(SheetSection(title, tuple(listed)) for title, listed in sections.items())
 
 
 def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> str:
@@ -130,31 +145,34 @@ def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> str:
     return str((say.malicious if promised.malicious else say.protocol).format(sums))
 
 
-def _plan(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
+def _plan(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
     approval, before = facts.approval, facts.before
-    yield SheetFact(say.names.plan, say.plan.seen.format(approval.plan_digest[:16], utc(approval.first_seen)))
-    yield SheetFact(say.names.digest, group_by_four(approval.plan_digest))
-    yield SheetFact("", say.plan.compare)
-    if over := approval.reason_run_is_over():
-        yield SheetFact(say.names.over, over, english=True)
+    seen = say.plan.seen.format(approval.plan_digest[:16], utc(approval.first_seen))
+    yield SheetFact(say.names.plan, details=(seen,))
+    yield SheetFact(say.names.digest, details=(group_by_four(approval.plan_digest), say.plan.compare))
+    if over := tuple(end_of_run(approval, language)):
+        yield SheetFact(say.names.over, warning=over)
+    asked = say.plan.texts if facts.own_texts else say.plan.bare if facts.without_noise else say.plan.numbers
+    yield SheetFact(say.names.questions, short=(asked.format(facts.plan.questions, facts.own_texts),))
     if before is None:
-        yield SheetFact(say.names.changes, say.plan.first)
+        yield SheetFact(say.names.changes, details=(say.plan.first,))
         return
     since = say.plan.since.format(escaped_line(before.run), utc(before.decided)) if before.decided else ""
-    yield SheetFact(say.names.changes, since or say.plan.since_earlier.format(escaped_line(before.run)))
-    for change in facts.changes:
-        yield SheetFact("", f"- {escaped_line(change)}", english=True)
+    yield SheetFact(say.names.changes, details=(since or say.plan.since_earlier.format(escaped_line(before.run)),))
+    if facts.changes:
+        changes = tuple(f"- {escaped_line(change)}" for change in facts.changes)
+        yield SheetFact("", details=changes, english=True)
     if before.plan_digest == approval.plan_digest:
-        yield SheetFact("", say.plan.same)
+        yield SheetFact("", details=(say.plan.same,))
 
 
 def _purpose(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
     for name, statement in facts.stated.items():
         known = escaped_line(statement) if statement != NOT_STATED else say.purpose.unknown
-        yield SheetFact(getattr(say.names, name), known)
-    yield SheetFact("", say.purpose.word_alone)
-    yield SheetFact(say.names.method, escaped_line(facts.plan.method))
-    yield SheetFact(say.names.not_stated, say.purpose.ask.format(", ".join(say.purpose.not_stated)))
+        yield SheetFact(getattr(say.names, name), short=(known,))
+    yield SheetFact("", short=(say.purpose.word_alone,))
+    yield SheetFact(say.names.method, details=(escaped_line(facts.plan.method),))
+    yield SheetFact(say.names.not_stated, details=(say.purpose.ask.format(", ".join(say.purpose.not_stated)),))
 
 
 def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
@@ -170,64 +188,76 @@ def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
 def _sight(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
     plan, sight = facts.plan, say.sight
     lifting = sight.lifting.format(plan.threshold, plan.degree + 1)
-    yield SheetFact(say.names.coordinator, coordinator_sight(facts, language))
-    yield SheetFact(say.names.threshold, lifting if plan.secure else sight.no_masks)
+    yield SheetFact(say.names.coordinator, short=(coordinator_sight(facts, language),))
+    yield SheetFact(say.names.threshold, details=(lifting if plan.secure else sight.no_masks,))
     if plan.secure:
-        yield SheetFact(say.names.differences, differences(plan.max_dropouts, language))
+        yield SheetFact(say.names.differences, details=(differences(plan.max_dropouts, language),))
     few = sight.one_helper if facts.colluders == 1 else sight.helpers.format(facts.colluders)
-    yield SheetFact(say.names.colluders, few if facts.colluders else sight.no_helper)
-    yield SheetFact(say.names.own_texts, sight.texts.format(facts.own_texts) if facts.own_texts else sight.no_texts)
+    yield SheetFact(say.names.colluders, details=(few if facts.colluders else sight.no_helper,))
 
 
 def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+    plan, cost = facts.plan, say.cost
+    yield SheetFact(say.names.protects, short=(_unit(plan, say),))
+    yield _protection(facts, say, language)
+    yield SheetFact(say.names.delta, short=(spelt(repr(plan.delta), language),))
+    yield from _epsilons(facts, say, language)
+    yield _guess(facts, say, language)
+    often = cost.once if plan.max_attempts == 1 else cost.attempts.format(plan.max_attempts)
+    yield SheetFact(say.names.answers, details=(often,))
+    if is_one_population(plan.labels):
+        yield SheetFact(say.names.labels, details=(cost.no_labels,))
+    if plan.labels_per_record > 1:
+        yield SheetFact(say.names.labels, details=(cost.several.format(plan.labels_per_record),))
+    if plan.by_section:
+        yield SheetFact(say.names.sections, details=(cost.sections,))
+    for query in plan.queries:
+        yield SheetFact(say.names.query, details=tuple(_query(query, plan, say, language)))
+
+
+def _protection(facts: PlanFacts, say: SimpleNamespace, language: str) -> SheetFact:
+    words, user = say.cost.words, facts.of_user
+    strengths = [say.cost.strength.format(getattr(words, facts.guarantee.readers_guesses.strength))]
+    if user:
+        strengths.append(say.cost.strength_user.format(getattr(words, user.released.strength), user.records))
+    return SheetFact(say.names.protection, short=tuple(strengths), details=(scale(language).rstrip("."),))
+
+
+def _epsilons(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
     plan, cost, promised = facts.plan, say.cost, facts.guarantee
     whom = cost.coordinator
     if facts.colluders:
         whom = cost.one_colluder if facts.colluders == 1 else cost.colluders.format(facts.colluders)
-    few = facts.guarantee.readers_condition(language)
-    often = cost.once if plan.max_attempts == 1 else cost.attempts.format(plan.max_attempts)
+    few = promised.readers_condition(language)
 
     def epsilon(value: float, guesses: Guesses, sentence: str, *shown: object) -> str:
         right = spelt(f"{guesses.right:g}", language)
         return str(cost.guessed.format(spelt(round_up(value), language), sentence.format(*shown), right))
 
-    yield SheetFact(say.names.protects, _unit(plan, say))
-    yield SheetFact(say.names.answers, often)
-    yield SheetFact(say.names.epsilon, epsilon(plan.epsilon, facts.planned, cost.of_all))
-    yield SheetFact("", epsilon(promised.released_epsilon, promised.readers_guesses, cost.of_texts, few))
-    yield SheetFact("", epsilon(promised.party_epsilon, promised.insiders_guesses, cost.of_answers, whom))
-    yield SheetFact("", epsilon(facts.epsilon_alone, facts.alone, cost.of_alone))
+    of_texts = epsilon(promised.released_epsilon, promised.readers_guesses, cost.of_texts, few)
+    of_answers = epsilon(promised.party_epsilon, promised.insiders_guesses, cost.of_answers, whom)
+    of_alone = epsilon(facts.epsilon_alone, facts.alone, cost.of_alone)
+    details = [epsilon(plan.epsilon, facts.planned, cost.of_all)]
     everybody = promised.if_all_add_noise_epsilon
     if everybody is not None and round_up(everybody) != round_up(promised.released_epsilon):
-        yield SheetFact("", cost.if_all.format(spelt(round_up(everybody), language)))
+        details.append(cost.if_all.format(spelt(round_up(everybody), language)))
+    yield SheetFact(say.names.epsilon, short=(of_texts, of_answers, of_alone), details=tuple(details))
     if user := facts.of_user:
-        texts, answers = cost.user_texts, cost.user_answers
-        yield SheetFact(say.names.of_user, epsilon(user.epsilon_released, user.released, texts, user.records))
-        yield SheetFact("", epsilon(user.epsilon_against, user.against, answers, whom, user.records))
-    yield from _guesses(facts, say, language)
-    if is_one_population(plan.labels):
-        yield SheetFact(say.names.labels, cost.no_labels)
-    if plan.labels_per_record > 1:
-        yield SheetFact(say.names.labels, cost.several.format(plan.labels_per_record))
-    if plan.by_section:
-        yield SheetFact(say.names.sections, cost.sections)
-    for query in plan.queries:
-        yield from _query(query, plan, say, language)
+        texts = epsilon(user.epsilon_released, user.released, cost.user_texts, user.records)
+        answers = epsilon(user.epsilon_against, user.against, cost.user_answers, whom, user.records)
+        yield SheetFact(say.names.of_user, short=(texts, answers))
 
 
-def _guesses(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+def _guess(facts: PlanFacts, say: SimpleNamespace, language: str) -> SheetFact:
     cost, released = say.cost, facts.guarantee.readers_guesses
     whose = protected_unit(facts.guarantee, language)
-    yield SheetFact(say.names.guess, cost.guess.format(whose))
-    for belief in released.beliefs:
-        yield SheetFact("", cost.belief.format(belief.words(whose, language)))
+    details = [cost.belief.format(belief.words(whose, language)) for belief in released.beliefs]
     if released.right < released.worst:
         figures = (
             spelt(figure, language) for figure in (round_up(facts.guarantee.released_epsilon), f"{released.worst:g}")
         )
-        yield SheetFact("", cost.worst.format(*figures))
-    strength = cost.strength.format(getattr(cost.words, released.strength), scale(language).rstrip("."))
-    yield SheetFact(say.names.protection, strength)
+        details.append(cost.worst.format(*figures))
+    return SheetFact(say.names.guess, short=(cost.guess.format(whose),), details=tuple(details))
 
 
 def _unit(plan: Plan, say: SimpleNamespace) -> str:
@@ -237,7 +267,7 @@ def _unit(plan: Plan, say: SimpleNamespace) -> str:
     return str(say.cost.each_user.format(f" {say.cost.or_word} ".join(map(str, records)) or say.cost.no_word))
 
 
-def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str) -> Iterator[str]:
     said = say.query
     noise = spelt(round_down(query.scale / query.spec.noise_grid), language) if query.scale else ""
     parts = [said.noise.format(query.mechanism, noise) if query.scale else said.no_noise]
@@ -245,72 +275,83 @@ def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str)
     parts += [said.no_proof] if query.unproven else []
     kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
     often = said.once if query.times == 1 else said.often.format(query.times)
-    yield SheetFact(say.names.query, said.asked.format(f"{escaped_line(query.name)}{kind}", often, ", ".join(parts)))
-    yield SheetFact("", said.asks.format(question_in_words(query.spec, language)))
+    yield said.asked.format(f"{escaped_line(query.name)}{kind}", often, ", ".join(parts))
+    yield said.asks.format(question_in_words(query.spec, language))
     if query.rate < 1:
         by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
         # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
-        yield SheetFact(
-            "", subsampling_clause(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language)
-        )
+        yield subsampling_clause(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language)
 
 
 def _here(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
-    here, approved = say.here, facts.approval.decision == "approved"
-    if given := facts.answered:
-        sentence = here.given_lost if given.uncharged else here.given
-        yield SheetFact(here.answered, sentence.format(given.answered, given.charged, given.uncharged))
-    yield from _named(here.budget, _lifetime(facts.budget, here, language))
-    if facts.budget.problem:
-        yield SheetFact("", here.unsure.format(facts.budget.problem))
-    yield from _named(here.records, _records(facts.records, facts.plan, here))
-    if beyond := facts.fit.beyond:
-        yield SheetFact(here.limits, (here.beyond_approved if approved else here.beyond).format(escaped_line(beyond)))
-        if facts.fit.epsilon:
-            yield SheetFact("", here.fits.format(spelt(round_down(facts.fit.epsilon), language)))
-        elif not facts.fit.advised:
-            yield SheetFact("", here.fits_unknown if facts.fit.epsilon is None else here.fits_none)
+    here = say.here
+    if facts.answered or facts.approval.over:
+        given = tuple(given_answers(facts.approval, facts.answered, language))
+        yield SheetFact(here.answered, short=given)
+    yield _budget(facts.budget, here, language)
+    yield _records(facts, here)
+    if facts.fit.beyond:
+        yield SheetFact(here.limits, warning=tuple(_beyond(facts, here, language)))
     else:
-        yield SheetFact(here.limits, here.within)
-    yield SheetFact(here.decision, here.learns)
+        yield SheetFact(here.limits, details=(here.within,))
+    yield SheetFact(here.decision, details=(here.learns,))
 
 
-def _named(name: str, sentences: Iterable[str]) -> Iterator[SheetFact]:
-    for number, sentence in enumerate(sentences):
-        yield SheetFact("" if number else name, sentence)
+def _beyond(facts: PlanFacts, here: SimpleNamespace, language: str) -> Iterator[str]:
+    fit = facts.fit
+    yield limits_refuse(facts.approval, fit.beyond, language)
+    if fit.epsilon:
+        yield here.fits.format(spelt(round_down(fit.epsilon), language))
+    elif not fit.advised:
+        yield here.fits_unknown if fit.epsilon is None else here.fits_none
 
 
-def _lifetime(budget: LifetimeBudget, here: SimpleNamespace, language: str) -> Iterator[str]:
-    def shown(*figures: str) -> Iterator[str]:
-        return (spelt(figure, language) for figure in figures)
+def _budget(budget: LifetimeBudget, here: SimpleNamespace, language: str) -> SheetFact:
+    def shown(sentence: str, *figures: str) -> str:
+        return sentence.format(*(spelt(figure, language) for figure in figures))
 
     # The limit has a delta of its own, so that shares of it are shown first: two deltas on one sheet would be compared.
     if budget.limit is None:
-        yield here.no_limit.format(*shown(round_up(budget.before), round_up(budget.after)))
+        short = [shown(here.no_limit, round_up(budget.before), round_up(budget.after))]
+        details = []
     else:
-        yield here.used.format(
-            *shown(*(round_up(100 * spent / budget.limit, 1) for spent in (budget.before, budget.after)))
-        )
-        left = here.left.format(*shown(round_down(100 * (1 - budget.after / budget.limit), 1)))
-        yield here.not_enough if budget.after > budget.limit else left
+        used = (round_up(100 * spent / budget.limit, 1) for spent in (budget.before, budget.after))
         amounts = round_down(max(0.0, budget.limit - budget.before)), round_up(budget.after - budget.before)
-        yield here.amounts.format(*shown(f"{budget.limit:g}", *amounts))
-    yield here.guessed.format(*shown(f"{budget.guesses.right:g}"))
+        short = [shown(here.used, *used), shown(here.amounts, f"{budget.limit:g}", *amounts)]
+        left = shown(here.left, round_down(100 * (1 - budget.after / budget.limit), 1))
+        details = [here.not_enough if budget.after > budget.limit else left]
+    if budget.problem:
+        short.append(here.unsure.format(budget.problem))
+    details.append(shown(here.guessed, f"{budget.guesses.right:g}"))
     if budget.apart:
-        yield here.apart
+        details.append(here.apart)
+    return SheetFact(here.budget, short=tuple(short), details=tuple(details))
 
 
-def _records(records: OwnRecords, plan: Plan, here: SimpleNamespace) -> Iterator[str]:
-    if is_one_population(plan.labels):
-        yield here.one_population.format(records.total)
-        yield from _limited(records, here)
-        return
+def _records(facts: PlanFacts, here: SimpleNamespace) -> SheetFact:
+    records = facts.records
+    few = (here.few.format(records.taking_part, records.total),) if facts.few_records else ()
+    details = tuple(_labels(records, here)) if not is_one_population(facts.plan.labels) else ()
+    return SheetFact(here.records, warning=few, short=tuple(_taking_part(records, facts.plan, here)), details=details)
+
+
+def _taking_part(records: OwnRecords, plan: Plan, here: SimpleNamespace) -> Iterator[str]:
     each = here.each_section if plan.by_section else here.each_label
     counted = each if plan.labels_per_record > 1 else here.labels
-    yield counted.format(records.eligible, records.total)
-    yield from _limited(records, here)
+    if is_one_population(plan.labels):
+        yield here.one_population.format(records.total)
+    else:
+        yield counted.format(records.eligible, records.total)
     if plan.by_section and not records.eligible:
         yield here.no_heading
+    if records.users is not None:
+        yield here.users.format(records.users, records.most_of_user)
+    if records.most is not None:
+        sentence = here.limited_unnamed if records.users is None else here.limited
+        yield sentence.format(records.taking_part, records.most)
+
+
+def _labels(records: OwnRecords, here: SimpleNamespace) -> Iterator[str]:
     for label, count in records.of_label.items():
         yield f"{escaped_line(label)}: {count}"
     if records.without:
@@ -318,11 +359,3 @@ def _records(records: OwnRecords, plan: Plan, here: SimpleNamespace) -> Iterator
     if records.unasked:
         unasked = (f"{label} ({count})" for label, count in shown_labels(records.unasked).items())
         yield here.unasked.format(", ".join(unasked))
-
-
-def _limited(records: OwnRecords, here: SimpleNamespace) -> Iterator[str]:
-    if records.most is not None:
-        sentence = here.limited_unnamed if records.users is None else here.limited
-        yield sentence.format(records.taking_part, records.most, records.users)
-    elif records.users is not None:
-        yield here.users.format(records.users, records.most_of_user)

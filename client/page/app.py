@@ -16,7 +16,6 @@ from starlette.routing import Route
 
 from client import refusals
 from client.approval.facts import round_down, round_up
-from client.approval.sheet import coordinator_sight
 from client.deploy.audit_reading import last_of_audit
 from client.deploy.ledger import export_events
 from client.deploy.preflight import OF_COORDINATOR, findings
@@ -27,13 +26,10 @@ from client.page.limits import limits_in_force
 from client.page.plans import list_plans, plan_sheet, recent_decision, state, store_decision
 from client.page.release import audit_chosen_release, forget, receive
 from client.releases import releases
-from common.domain import NOT_STATED
 from common.page import app
 from common.page.access import BYTES, Access, Door
 from common.page.render import Pages
-from common.page.words import catalogue
 from common.phrases import capital, group_by_four
-from common.plan.words import readers_guess
 from common.system.certificates import SOON
 from common.system.log_lines import escaped_line, last_lines
 
@@ -43,10 +39,6 @@ PAGES = Pages(
     filters={"fours": group_by_four, "plain": escaped_line, "sentence": capital},
     figures={"down": round_down, "local": str, "up": round_up},
     values={
-        "coordinator_sight": coordinator_sight,
-        "not_stated": NOT_STATED,
-        "plan_words": partial(catalogue, "common.plan"),
-        "readers_guess": readers_guess,
         "width": WIDTH,
         "height": HEIGHT,
         "left": LEFT,
@@ -101,9 +93,10 @@ def hospital_page(folder: Path, access: Access) -> Door:
 
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:
-    asked = request.query_params
-    done = recent_decision(settings, asked.get("run", ""), asked.get("digest", "")) if "done" in asked else None
-    return page(request, "plans", plans=list_plans(settings, PAGES.language(request)), state=state, done=done)
+    asked, language, done = request.query_params, PAGES.language(request), None
+    if "done" in asked:
+        done = recent_decision(settings, asked.get("run", ""), asked.get("digest", ""), language)
+    return page(request, "plans", plans=list_plans(settings, language), state=state, done=done)
 
 
 def _plan(request: Request, settings: HospitalSettings) -> Response:

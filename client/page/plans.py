@@ -1,16 +1,18 @@
 """Plans as the page shows them: waiting plans in full, other plans in one line each, with the possible decisions.
 
-As in `caucus-party approve`, `client.approval.entries.decide` stores a decision. A decision is refused if the plan's
-entry has changed since the page was made, as somebody else may have decided meanwhile.
+`client.approval.sheet` has all facts and sentences about a plan, and says which of them the page shows first. As in
+`caucus-party approve`, `client.approval.entries.decide` stores a decision. A decision is refused if the plan's entry
+has changed since the page was made, as somebody else may have decided meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client.approval.amounts import AnsweredSoFar, answered_so_far
+from client.approval.amounts import answered_so_far
 from client.approval.entries import PlanApproval, approvals, decide, find_entry
 from client.approval.fit import fit_plan
 from client.approval.sheet import PlanSheet, plan_sheets
+from client.approval.standing import end_of_run, given_answers, limits_refuse
 from client.audit_log import LIMITS, account
 from client.deploy.audit_reading import LogLine, last_of_audit
 from client.deploy.settings import HospitalSettings
@@ -29,12 +31,14 @@ MOST_COMPARED = 20
 class DecidedPlan:
     """One plan that has been decided on.
 
-    `beyond` says why it is refused although it is approved; empty if it is not refused, or if its run has ended.
+    Attributes:
+        beyond: Why it is refused although it is approved; empty if it is not refused, or if its run has ended.
+        standing: What has become of it, in sentences.
     """
 
     approval: PlanApproval
     beyond: str
-    answered: AnsweredSoFar
+    standing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +77,14 @@ def list_plans(settings: HospitalSettings, language: str = ENGLISH) -> PlanLists
     newest = known[::-1]
     refused = [entry for entry in newest if entry.state == "refused"]
     return PlanLists(
-        waiting=tuple(sheet for sheet in within if not sheet.approval.reason_run_is_over()),
-        quiet=tuple(sheet for sheet in within if sheet.approval.reason_run_is_over()),
+        waiting=tuple(sheet for sheet in within if not sheet.approval.may_be_over),
+        quiet=tuple(sheet for sheet in within if sheet.approval.may_be_over),
         beyond=tuple(beyond),
         unreadable=tuple(sheet for sheet in shown if sheet.facts is None),
-        refused=_decided_plans(settings, [entry for entry in refused if entry.by != LIMITS]),
-        by_limits=_decided_plans(settings, [entry for entry in refused if entry.by == LIMITS]),
-        approved=_decided_plans(settings, [entry for entry in newest if entry.state == "approved"]),
-        ended=_decided_plans(settings, [entry for entry in newest if entry.state == "ended"]),
+        refused=_decided_plans(settings, [entry for entry in refused if entry.by != LIMITS], language),
+        by_limits=_decided_plans(settings, [entry for entry in refused if entry.by == LIMITS], language),
+        approved=_decided_plans(settings, [entry for entry in newest if entry.state == "approved"], language),
+        ended=_decided_plans(settings, [entry for entry in newest if entry.state == "ended"], language),
         unasked=_unasked(settings, known),
     )
 
@@ -96,10 +100,10 @@ def plan_sheet(settings: HospitalSettings, run: str, digest: str, language: str)
     return plan_sheets(settings, [_known_entry(known, run, digest)], known, language)[0]
 
 
-def recent_decision(settings: HospitalSettings, run: str, digest: str) -> DecidedPlan | None:
+def recent_decision(settings: HospitalSettings, run: str, digest: str, language: str) -> DecidedPlan | None:
     """Return the plan that a person has just decided on, and what happens next; None if there is no such plan."""
     entry = find_entry(settings.private, run, digest)
-    return _decided_plans(settings, [entry])[0] if entry and entry.decision != "awaiting" else None
+    return _decided_plans(settings, [entry], language)[0] if entry and entry.decision != "awaiting" else None
 
 
 def store_decision(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval:
@@ -139,16 +143,20 @@ def _known_entry(known: Sequence[PlanApproval], run: str, digest: str) -> PlanAp
     raise ConfigError("the coordinator has not opened this plan here", do="Load the page again")
 
 
-def _decided_plans(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[DecidedPlan, ...]:
+def _decided_plans(
+    settings: HospitalSettings, entries: Sequence[PlanApproval], language: str
+) -> tuple[DecidedPlan, ...]:
     ledger = settings.noted_head.inspected(settings.ledger)[0] if entries else None
-    return tuple(
-        DecidedPlan(
-            approval=entry,
-            beyond=_beyond(entry, settings, ledger) if number < MOST_COMPARED else "",
-            answered=answered_so_far(entry, settings, ledger),
-        )
-        for number, entry in enumerate(entries)
-    )
+    decided: list[DecidedPlan] = []
+    for number, entry in enumerate(entries):
+        beyond = _beyond(entry, settings, ledger) if number < MOST_COMPARED else ""
+        standing = [*end_of_run(entry, language)] if entry.over else []
+        if beyond:
+            standing.append(limits_refuse(entry, beyond, language))
+        if answered := answered_so_far(entry, settings, ledger):
+            standing += given_answers(entry, answered, language)
+        decided.append(DecidedPlan(approval=entry, beyond=beyond, standing=tuple(standing)))
+    return tuple(decided)
 
 
 def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> str:

@@ -48,17 +48,15 @@ def protected_unit(facts: "PlanGuarantee", language: str = ENGLISH) -> str:
     return str(say.user if facts.by_user else say.record)
 
 
-def readers_guess(facts: "PlanGuarantee", condition: str, language: str = ENGLISH) -> str:
+def readers_guess(facts: "PlanGuarantee", condition: str) -> str:
     """Return a sentence that says how often a reader of the texts can guess rightly who took part.
 
     Args:
         facts: The facts about the plan and its guarantee.
         condition: A clause on which the figure depends; empty if it depends on nothing.
-        language: Code of the reader's language.
     """
-    right = spelt(f"{facts.readers_guesses.right:g}", language)
-    unit = protected_unit(facts, language)
-    return str(catalogue(__package__, language).guess.readers.format(right, unit, condition and f", {condition}"))
+    right, unit = f"{facts.readers_guesses.right:g}", protected_unit(facts)
+    return str(catalogue(__package__).guess.readers.format(right, unit, condition and f", {condition}"))
 
 
 def not_covered(facts: "PlanGuarantee", show: Callable[[float], str], language: str = ENGLISH) -> list[str]:

@@ -24,7 +24,7 @@ def sentences_of(sheet):
     for section in sheet.sections:
         for fact in section.facts:
             name = fact.name or name
-            values.setdefault(name, []).append(fact.sentence)
+            values.setdefault(name, []).extend(fact.sentences)
     return values
 
 

@@ -20,6 +20,7 @@ from client.approval.entries import (
     end_all,
     path_of,
 )
+from client.approval.standing import end_of_run
 from client.audit_log import LIMITS, account
 from client.session import RefusalError
 from common import messages as m
@@ -27,6 +28,7 @@ from common.errors import ConfigError, DataError
 from common.system.locks import alone
 from common.system.log_lines import utc
 from tests.support.federations import CANARY, plan
+from tests.support.sheets import SAY
 
 PLAN = plan(3, secure=False, threshold=1)
 
@@ -309,20 +311,19 @@ def test_a_run_that_was_refused_for_its_records_is_bound_to_no_file(tmp_path, re
 def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records, monkeypatch):
     folder, wanted = tmp_path / "private", made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
-    assert approvals(folder)[0].reason_run_is_over() == ""
+    assert not approvals(folder)[0].may_be_over
     wanted.note_end("r")
     (over,) = approvals(folder)
-    assert over.reason_run_is_over().startswith(
-        f"the coordinator ended this run, {utc(over.ended)} UTC. Approving it does no harm"
-    )
+    assert (over.may_be_over, over.over) == (True, over.ended)
+    assert list(end_of_run(over)) == [SAY.over.ended.format(utc(over.ended)), SAY.over.no_harm]
+    assert list(end_of_run(replace(over, decision="refused")))[1:] == [SAY.over.holds]
     assert awaiting_entries(folder) == []
     refused(m.Reason.AWAITING, wanted)
     (again,) = awaiting_entries(folder)
     late = replace(again, asked="", first_seen="2026-01-01T00:00:00+00:00")
-    assert late.reason_run_is_over().startswith(
-        "not asked for since 2026-01-01 00:00:00 UTC. Only the coordinator knows"
-    )
-    assert replace(late, decision="approved").reason_run_is_over() == ""
+    assert late.may_be_over
+    assert list(end_of_run(late)) == [SAY.over.quiet.format("2026-01-01 00:00:00"), SAY.over.no_harm]
+    assert list(end_of_run(replace(late, decision="approved"))) == []
 
 
 def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
@@ -332,7 +333,7 @@ def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
         hours_ago = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
         path_of(folder, entry.run, entry.plan_digest).write_text(json.dumps(asdict(replace(entry, asked=hours_ago))))
     refused(m.Reason.AWAITING, wanted, run="another")
-    assert [entry.reason_run_is_over() for entry in awaiting_entries(folder)] == ["", ""]
+    assert [entry.may_be_over for entry in awaiting_entries(folder)] == [False, False]
 
 
 def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):
@@ -355,7 +356,7 @@ def test_a_run_that_the_hospital_has_ended_is_over_for_good(tmp_path, records, m
     assert approvals(folder) == over  # the time stays
     assert awaiting_entries(folder) == []
     for entry in over:
-        assert entry.reason_run_is_over().startswith(f"this hospital ended this run for good, {utc(entry.closed)} UTC")
+        assert list(end_of_run(entry)) == [SAY.over.closed.format(utc(entry.closed))]
         for approve in (True, False):
             with pytest.raises(ConfigError, match="one that ended for good"):
                 decide(folder, entry, approve=approve, by="anna")

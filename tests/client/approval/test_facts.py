@@ -1,7 +1,6 @@
 """The facts from which a person decides, and that the sheet has a sentence for each of them."""
 
 import math
-import re
 
 import pytest
 
@@ -77,10 +76,10 @@ def test_figures_of_a_plan_are_those_of_its_guarantee(made):
     assert facts.epsilon_alone == epsilon_alone(agreed) > 4
     assert (facts.planned.right, facts.planned.worst, facts.planned.strength) == (67.82, 98.21, "moderate")
     shown = sentences_of(sheet_of(made))
-    figures = (promised.epsilon, promised.released_epsilon, promised.party_epsilon, facts.epsilon_alone)
+    figures = (promised.released_epsilon, promised.party_epsilon, facts.epsilon_alone, promised.epsilon)
     assert [sentence.split()[0] for sentence in shown["epsilon"]] == [round_up(figure) for figure in figures]
     assert shown["answers"] == [SAY.cost.attempts.format(2)]
-    assert shown["own texts"] == [SAY.sight.no_texts]
+    assert shown["questions"] == [SAY.plan.numbers.format(2)]
     assert shown["threshold"] == [SAY.sight.lifting.format(2, 2)]
 
 
@@ -114,7 +113,7 @@ def test_hospitals_own_assumption_of_colluders_is_in_the_figure(made):
     assert facts.guarantee.party_epsilon == epsilon_against(agreed, 1) > 4
     shown = sentences_of(sheet_of(made))
     assert shown["colluders"] == [SAY.sight.one_helper]
-    assert SAY.cost.one_colluder in shown["epsilon"][2]
+    assert SAY.cost.one_colluder in shown["epsilon"][1]
 
 
 @pytest.mark.parametrize(("parties", "dropouts"), [(2, 0), (3, 1)])
@@ -229,7 +228,8 @@ def test_a_users_records_take_part_up_to_the_plans_number(made):
     assert facts.of_user is None
     assert (facts.records.eligible, facts.records.taking_part, facts.records.users) == (6, 4, 2)
     assert sentences_of(sheet_of(made))["protects"] == [SAY.cost.each_user.format(3)]
-    assert sentence_of(made, "records", SAY.here.limited)
+    shown = sentences_of(sheet_of(made))["records"]
+    assert shown[1:3] == [SAY.here.users.format(2, 5), SAY.here.limited.format(4, 3)]
     write_records(made, "text,label\n" + "x,a\n" * 40)
     records = facts_of(made).records
     assert (records.taking_part, records.users) == (3, None)  # nobody is named: all records are of one user
@@ -245,14 +245,17 @@ def test_queries_without_masks_noise_or_proof_are_named(made):
         PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=2.0),
         PlannedQuery(name="bare", spec=LabelHistogramSpec(labels=2)),
     )
-    facts = facts_of(made, plan(2, queries=queries, epsilon=math.inf))
+    agreed = plan(2, queries=queries, epsilon=math.inf)
+    facts = facts_of(made, agreed, "texts")
     assert facts.guarantee.epsilon == facts.epsilon_alone == math.inf
     assert (facts.guarantee.unproven, facts.own_texts, facts.without_noise) == (("seeds",), 4, True)
-    shown = sentences_of(sheet_of(made))
+    shown = sentences_of(sheet_of(made, "texts"))
     warnings = (SAY.query.no_masks, SAY.query.no_proof, SAY.query.no_noise)
     named = [tuple(warning in sentence for warning in warnings) for sentence in shown["query"][::2]]
     assert named == [(True, False, False), (True, True, False), (False, False, False), (False, False, True)]
-    assert shown["own texts"] == [SAY.sight.texts.format(4)]
+    assert shown["questions"] == [SAY.plan.texts.format(agreed.questions, 4)]
+    opened(made, plan(2, queries=queries[2:], epsilon=math.inf), "no texts")
+    assert sentences_of(sheet_of(made, "no texts"))["questions"] == [SAY.plan.bare.format(2)]
 
 
 @pytest.mark.parametrize(
@@ -303,10 +306,8 @@ def test_sheet_has_one_delta_and_what_is_not_covered(made):
     opened(made, agreed)
     sheet = sheet_of(made)
     shown = sentences_of(sheet)
-    text = "\n".join(
-        line for section in sheet.sections for line in (section.title, *(fact.sentence for fact in section.facts))
-    )
-    assert re.findall(r"delta (\S+)", text) == [repr(agreed.delta)]
+    text = "\n".join(sentence for sentences in shown.values() for sentence in sentences)
+    assert shown["at delta"] == [repr(agreed.delta)]
     assert "0.0001" not in text
     assert shown["not covered"] == [f"- {item}" for item in not_covered(plan_guarantee(agreed), round_up)]
     assert shown["decision"] == [SAY.here.learns]
@@ -350,7 +351,7 @@ def test_plan_by_sections_counts_the_records_with_its_headings(made):
     assert facts_of(made, plan(2, labels=("History", "Plan"), queries=queries)).records.eligible == 0
     shown = sentences_of(sheet_of(made))
     assert shown["sections"] == [SAY.cost.sections]
-    assert shown["records"][:2] == [SAY.here.each_section.format(0, 2), SAY.here.no_heading]
+    assert shown["records"][:3] == [SAY.here.few.format(0, 2), SAY.here.each_section.format(0, 2), SAY.here.no_heading]
     file = made / "client.yaml"
     file.write_text(file.read_text().replace("headings: []", "headings: [HISTORY, Plan, Allergies]"))
     assert facts_of(made).records.of_label == {"History": 1, "Plan": 1}

@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import re
 import shutil
 from dataclasses import fields
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from client.approval import fit
 from client.approval.entries import Approvals, approvals, decide, end_all
 from client.approval.facts import round_up
 from client.audit_log import AuditLog
@@ -19,13 +21,14 @@ from client.page.app import PAGES
 from client.page.budget import budget
 from client.page.plans import list_plans
 from common.page.words import catalogue
-from common.phrases import group_by_four
+from common.phrases import capital, group_by_four
 from common.plan.guesses import scale
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
 from tests.support.ledgers import RELEASE, reservation
+from tests.support.sheets import SAY
 
 RUN = "pilot-1a2b3c4d"
 
@@ -46,6 +49,11 @@ def send(browser, number=0, path="", **fields):
     """Send a form of a page as it stands there, with what a person adds."""
     form = forms(browser.get(path).text)[number]
     return browser.post("decide", token=form.pop("form_token"), **form | fields)
+
+
+def main_points(text):
+    """Return the short list of the only plan on a page."""
+    return text.partition('<dl class="short">')[2].partition("</dl>")[0]
 
 
 def followed(browser, response):
@@ -77,7 +85,7 @@ def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approve
     summary = text.partition(PAGES.say.plans.by_limits)[2].partition("<summary>")[2].partition("</summary>")[0]
     assert summary.startswith(f"{RUN}: <span")
     assert "plan's epsilon; expected at most 8.0; got 9.0" in summary
-    assert PAGES.say.plans.not_allowed.format("plan's epsilon; expected at most 8.0; got 9.0") in text
+    assert capital(SAY.here.beyond.format("plan's epsilon; expected at most 8.0; got 9.0")) in text
     assert PAGES.say.plans.none not in text
     assert 'value="approve"' not in text
     response = send(browser, decision="approve")
@@ -101,10 +109,10 @@ def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     text = followed(browser, send(browser, path=page, decision="refuse"))
     status = text.partition('role="status">')[2].partition("</p>")[0]
     spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
-    assert PAGES.say.plans.given.format(1, 2) in status
-    assert PAGES.say.plans.given_cost.format(round_up(spent), 0.0001) in status
-    assert PAGES.say.plans.given_on in status
-    assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
+    assert capital(SAY.given.counts.format(1, 2)) in status
+    assert capital(SAY.given.cost.format(round_up(spent), 0.0001)) in status
+    assert capital(SAY.given.completed) in status
+    assert SAY.given.completed in html.unescape(browser.get(page).text)
 
 
 def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
@@ -114,10 +122,10 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     Approvals(folder, records=browser.folder.parent / "notes.csv", key=b"k").note_end(RUN)
     text = browser.get(page).text
     assert forms(text) == []
-    assert PAGES.say.plans.ended.format(utc(only(browser.folder).ended)) in html.unescape(text)
-    assert PAGES.say.plans.given.format(1, 2) in text
-    assert PAGES.say.plans.budget_amounts.partition("{}")[0] not in text
-    assert PAGES.say.plans.ended.format(utc(only(browser.folder).ended)) in html.unescape(browser.get().text)
+    ended = capital(SAY.over.ended.format(utc(only(browser.folder).ended)))
+    assert ended in html.unescape(text)
+    assert SAY.given.counts.format(1, 2) in text
+    assert ended in html.unescape(browser.get().text)
 
 
 def test_what_is_asked_and_who_is_trusted_is_said_first_and_few_records_are_a_warning(browser):
@@ -126,67 +134,75 @@ def test_what_is_asked_and_who_is_trusted_is_said_first_and_few_records_are_a_wa
     assert forms(empty) == []
     opened(browser.folder, plan(2), RUN)
     text = html.unescape(browser.get().text)
-    assert PAGES.say.plans.asks_numbers.format(2) in text
-    assert 'role="note">Only' not in text
-    assert PAGES.say.plans.trust_protocol in text
+    short = main_points(text)
+    assert SAY.plan.numbers.format(2) in short
+    assert 'role="note"' not in text
+    assert "MUST be trusted" in short
     assert "of the 1 others" not in text  # the only other hospital is not enough
     opened(browser.folder, plan(3), "three")
     text = html.unescape(browser.get().text)
-    assert PAGES.say.plans.trust_hospitals.format(2, 2) in text
-    assert "No protection." not in text
+    assert "unless 2 of the 2 others help it" in text
+    unprotected = SAY.cost.strength.format(SAY.cost.words.none)
+    assert unprotected not in text
     opened(browser.folder, plan(2, epsilon=float("inf")), "no noise")
-    assert "No protection." in browser.get().text
+    assert unprotected in browser.get().text
     opened(browser.folder, plan(2, epsilon=9.0), "by limits", beyond=True)
     text = html.unescape(browser.get().text)
     by_limits, _, refused = text.partition(PAGES.say.plans.by_limits)[2].partition(PAGES.say.plans.refused_none)
     assert ("run by limits: refused by limits" in by_limits, "run by limits" in refused) == (True, False)
     HospitalSettings.load(browser.folder).records.write_text("text,label\n" + "x,z\n" * 60)
     text = html.unescape(browser.get().text)
-    assert PAGES.say.plans.few.format(0, 60) in text.partition('<dl class="short">')[0]
+    assert SAY.here.few.format(0, 60) in text.partition('<dl class="short">')[0]
 
 
 def test_a_german_page_has_decimal_commas(browser):
     opened(browser.folder, plan(2), RUN)
     text = browser.get(headers={"accept-language": "de"}).text
     assert "höchstens 67,82\u00a0%" in text
-    assert "<strong>Mittlerer Schutz.</strong>" in text
-    assert "Von ε 10 sind 10,000 übrig" in text
-    assert not {"67.82", "98.21"} & set(
-        re.findall(r"\d+\.\d+", re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL))
-    )
+    assert "<dd>mittel, gegenüber Lesern</dd>" in text
+    assert "von Epsilon 10 sind 10,000 übrig" in text
+    assert not {"67.82", "98.21"} & set(re.findall(r"\d+\.\d+", text))
 
 
 def test_persons_and_epsilon_of_their_records_are_among_the_main_points(browser):
     records = HospitalSettings.load(browser.folder).records
     opened(browser.folder, plan(2), RUN)
-    assert PAGES.say.plans.persons not in browser.get().text
+    assert "users, each with" not in browser.get().text
     records.write_text("text,label,user\n" + "x,a,ann\n" * 2)
-    assert PAGES.say.plans.persons_of.format(1, 2) in html.unescape(browser.get().text)
-    assert "For 2 records of one person together" in browser.get().text
-    assert "for a person with 2 records. Someone who" in browser.get().text
+    short = main_points(html.unescape(browser.get().text))
+    assert SAY.here.users.format(1, 2) in short
+    assert short.count("for all 2 records of one user together") == 3  # a word for the protection, and two figures
     records.write_text("text,label,user\nx,a,ann\n")
-    assert PAGES.say.plans.persons_of.format(1, 1) in html.unescape(browser.get().text)
-    assert "of one person together" not in browser.get().text
+    short = main_points(html.unescape(browser.get().text))
+    assert SAY.here.users.format(1, 1) in short
+    assert "of one user together" not in short
 
 
 def test_a_plan_that_protects_persons_is_said_to_in_all_its_figures(browser):
     opened(browser.folder, plan(2, unit="user"), RUN)
     text = html.unescape(browser.get().text)
-    main_points = text[: text.index(PAGES.say.plans.budget)]
-    assert PAGES.say.plans.guess_user in main_points
-    assert "a user's records took part" in main_points
+    assert SAY.cost.each_user.format(1) in main_points(text)
+    assert "a user's records took part" in main_points(text)
     assert "a record took part" not in text
 
 
-def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
+def test_a_card_has_the_whole_sheet_and_its_main_points_first(browser, capsys):
     opened(browser.folder, plan(2, purpose="triage", recipient="University Hospital"), RUN)
     text = html.unescape(browser.get().text)
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    figures = ("at most 67.82% of cases", "a: 1", "% is left", "is used by other runs. With this")
-    for point in ("triage", "University Hospital", "MUST be trusted", *figures):
-        assert point in text
+    short = main_points(text)
+    for point in (
+        "triage",
+        "University Hospital",
+        "MUST be trusted",
+        "at most 67.82% of cases",
+        "is used by other runs",
+    ):
+        assert point in short
+    for point in ("triage", "University Hospital", "MUST be trusted", "a: 1", "% is left", "is used by other runs"):
+        assert text.count(point) == 1  # nothing is said twice
     assert group_by_four(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
     assert group_by_four(only(browser.folder).plan_digest) in text
     assert CANARY not in text
@@ -194,10 +210,10 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
 
 def test_the_page_says_who_may_help_the_coordinator_and_what_other_beliefs_become(browser):
     opened(browser.folder, plan(2), RUN)
-    assert "from this hospital&#39;s answers: in at most 67.82%" in browser.get().text
+    assert "for the coordinator: a right guess in at most 67.82%" in main_points(browser.get().text)
     change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.3})
-    assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
     text = html.unescape(browser.get().text)
+    assert "for the coordinator and 1 colluder: a right guess in at most" in main_points(text)
     assert scale().rstrip(".") in text
     assert "98.21% of cases" in text
     assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in text
@@ -210,18 +226,19 @@ def test_a_run_that_may_be_over_is_apart_from_those_that_wait(browser):
     opened(browser.folder, plan(2), "waits-1")
     before, _, after = html.unescape(browser.get().text).partition(PAGES.say.plans.quiet)
     assert ("waits-1" in before, "over-1" in before) == (True, False)
-    assert "The coordinator ended this run, " in after
+    assert "The coordinator ended this run on " in after
     assert entry.plan_digest in after  # it can still be decided about
 
 
-def test_what_fits_and_what_is_left_is_shown_in_figures(browser):
+def test_what_fits_and_what_is_left_is_shown_in_figures(browser, monkeypatch):
+    monkeypatch.setattr(fit, "SECONDS", math.inf)  # a busy machine takes longer
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     text = html.unescape(browser.get().text)
-    assert "The same plan would fit at ε 7.9" in text
-    assert "In figures: ε 10.000 is left of 10, and this run adds at most 8.0" in text
+    assert "The same plan would fit at epsilon 7.9" in text
+    assert "of epsilon 10, 10.000 is left and this run adds at most 8.0" in text
     opened(browser.folder, plan(2, epsilon=9.0), "another")
     text = html.unescape(browser.get().text)
-    assert text.count(PAGES.say.plans.fits_unknown) == 2  # of several plans it would take too long
+    assert text.count(capital(SAY.here.fits_unknown)) == 2  # of several plans it would take too long
 
 
 def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was_asked(browser):
@@ -339,6 +356,7 @@ def test_the_sheet_is_in_the_readers_language(browser, code, button):
     assert button in text
     say = catalogue("client.approval", code)
     for sentence in (
+        say.titles.purpose,
         say.plan.compare,
         say.purpose.word_alone,
         say.sight.no_helper,
@@ -347,7 +365,6 @@ def test_the_sheet_is_in_the_readers_language(browser, code, button):
     ):
         assert sentence in text
     assert ("compare it by telephone" in text) == (code == "en")
-    assert (f'<section lang="{code}">\n<h3>{say.titles.purpose}</h3>') in text
 
 
 def _warned(capsys, folder):
@@ -370,12 +387,11 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, 
     page = f"plan?run={RUN}&digest={entry.plan_digest}"
     answered(browser)
     shutil.copy(browser.folder / "copy.db", private / "ledger.db")
-    given = PAGES.say.plans.given.format(1, 0)
-    for path in (page, ""):
+    for path, shown in ((page, str), ("", capital)):
         text = html.unescape(browser.get(path).text)
-        assert given in text
-        assert PAGES.say.plans.given_cost.partition("{}")[0] not in text
-        assert PAGES.say.plans.given_lost.format(1) in text
+        assert shown(SAY.given.counts.format(1, 0)) in text
+        assert shown(SAY.given.cost).partition("{}")[0] not in text
+        assert shown(SAY.given.lost.format(1)) in text
     assert PAGES.say.budget.lost.format(RUN) in html.unescape(browser.get("budget").text)
     assert PAGES.say.budget.left_unknown in browser.get("budget").text
     assert main(["approve", str(browser.folder), "--run", RUN, "--list"]) == 0
@@ -386,11 +402,10 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, 
     (spent,) = budget(HospitalSettings.load(browser.folder)).runs
     assert (spent.answers, spent.first, spent.last) == (2, line["when"], line["when"])  # not those of `accept`
     text = html.unescape(browser.get(page).text)
-    assert PAGES.say.plans.given.format(1, 2) in text
-    assert PAGES.say.plans.given_none not in text
+    assert SAY.given.counts.format(1, 2) in text
     assert forms(text) == []
     (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
-    assert PAGES.say.plans.closed.format(utc(entry.closed)) in text
+    assert capital(SAY.over.closed.format(utc(entry.closed))) in text
     assert PAGES.say.budget.lost.format(RUN) not in html.unescape(browser.get("budget").text)
     (line,) = accepted_ledgers(private)
     assert PAGES.say.budget.accepted.format(utc(line.when)) in html.unescape(browser.get("budget").text)
@@ -420,7 +435,7 @@ def test_a_run_that_ended_for_good_is_ended_wherever_it_is_told(before, browser,
     assert main(["approve", str(folder), "--run", RUN, "--yes"]) != 0
     assert "one that ended for good" in capsys.readouterr().err
     for text in (browser.get().text, browser.get(f"plan?run={RUN}&digest={entry.plan_digest}").text):
-        assert PAGES.say.plans.ended_before.format(utc(entry.ended)) in html.unescape(text)
+        assert capital(SAY.over.ended_before.format(utc(entry.ended))) in html.unescape(text)
         assert ended in html.unescape(text)
     assert main(["status", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["awaiting"] == 0

@@ -24,7 +24,14 @@ SPOKEN |= {
 TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
 ALIKE = {
     "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
-    "client.approval": {"names.contact", "names.epsilon", "names.plan", "names.protection", "names.sections"},
+    "client.approval": {
+        "names.contact",
+        "names.epsilon",
+        "names.plan",
+        "names.protection",
+        "names.questions",
+        "names.sections",
+    },
     "common.plan": set(),
     "server.guarantee": set(),
     "server.report": set(),
