@@ -138,11 +138,14 @@ def sheet_sections(facts: PlanFacts, language: str = ENGLISH) -> tuple[SheetSect
 def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> str:
     """Return what the coordinator can see of the answers, and whether the hospital must trust it not to look."""
     promised, say = facts.guarantee, catalogue(__package__, language).trust
-    if not promised.masked:
+    unmasked = sum(query.times for query in facts.plan.queries if not query.summed)
+    if not promised.masked or unmasked == facts.plan.questions > 0:
         return str(say.none)
-    shown = (promised.assumed_survivors, promised.lifting, promised.parties - 1)
-    sums = (say.sums_unless if promised.lifting else say.sums).format(*shown)
-    return str((say.malicious if promised.malicious else say.protocol).format(sums))
+    sums = say.sums.format(promised.assumed_survivors)
+    seen = say.single.format(sums, unmasked, facts.plan.questions) if unmasked else say.never.format(sums)
+    if promised.lifting:
+        seen = say.unless.format(seen, promised.lifting, promised.parties - 1)
+    return str((say.malicious if promised.malicious else say.protocol).format(seen))
 
 
 def _plan(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:

@@ -254,7 +254,11 @@ def test_queries_without_masks_noise_or_proof_are_named(made):
     named = [tuple(warning in sentence for warning in warnings) for sentence in shown["query"][::2]]
     assert named == [(True, False, False), (True, True, False), (False, False, False), (False, False, True)]
     assert shown["questions"] == [SAY.plan.texts.format(agreed.questions, 4)]
+    assert SAY.trust.single.format("", 2, 4) in shown["coordinator"][0]
+    opened(made, plan(2, queries=queries[:2], epsilon=math.inf), "all single")
+    assert sentences_of(sheet_of(made, "all single"))["coordinator"] == [SAY.trust.none]
     opened(made, plan(2, queries=queries[2:], epsilon=math.inf), "no texts")
+    assert SAY.trust.never.format("") in sentences_of(sheet_of(made, "no texts"))["coordinator"][0]
     assert sentences_of(sheet_of(made, "no texts"))["questions"] == [SAY.plan.bare.format(2)]
 
 

@@ -382,7 +382,7 @@ def test_a_subspace_is_orthonormal_and_finite_and_fits(changes, named):
 _OF_ENCODER = {
     name: next(getattr(query, array).shape[1] for array in ("vectors", "weights", "basis") if array in query.dtypes)
     for name, (query, _) in _QUERIES.items()
-    if {"vectors", "weights", "basis"} & set(query.dtypes) and not isinstance(query, sketch.Sketch)  # of its own terms
+    if {"vectors", "weights", "basis"} & set(query.dtypes) and not isinstance(query, Sketch)  # of its own terms
 }
 
 
