@@ -1,32 +1,49 @@
 """Checks of a query's arrays: dtype, shape and range; the error names the query and the array."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import PlanError, ProtocolError
+from common.queries.page import Query, Spec
 
 _NORM_TOLERANCE = 1e-3
 _LARGEST_ENTRY = 1e6
 
 
-def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
-    """Check that `vectors` are (rows, dim) float32 unit rows, and `labels` (rows,) int32 numbers of at least 0."""
-    unit_rows(kind, vectors=vectors)
-    check_shape(kind, "labels", labels, np.int32, (len(vectors),))
-    if labels.min() < 0:
-        raise wrong(kind, "labels", "numbers >= 0", int(labels.min()))
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelledCandidates(Query):
+    """A query with candidates, each of one label.
 
+    Attributes:
+        spec: The planned specification.
+        vectors: (candidates, dim) float32, unit norm: the candidates under the agreed encoder.
+        labels: (candidates,) int32, index of each candidate's label among the plan's labels.
 
-def fitting(
-    kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32], *, labels_of_plan: int, dimensions: int
-) -> None:
-    """Check that the vectors have the agreed encoder's dimension, and that all labels are among the plan's."""
-    if vectors.shape[1] != dimensions:
-        raise wrong(kind, "vectors", f"{dimensions} dimensions", vectors.shape[1])
-    if labels.max() >= labels_of_plan:
-        raise wrong(kind, "labels", f"numbers below {labels_of_plan}", int(labels.max()))
+    Raises:
+        ProtocolError: An array has the wrong dtype, shape or range.
+    """
+
+    dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}
+    spec: Spec
+    vectors: NDArray[np.float32]
+    labels: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        unit_rows(self.spec.kind, vectors=self.vectors)
+        check_shape(self.spec.kind, "labels", self.labels, np.int32, (len(self.vectors),))
+        if self.labels.min() < 0:
+            raise wrong(self.spec.kind, "labels", "numbers >= 0", int(self.labels.min()))
+
+    def check(self, labels: int, dimensions: int) -> None:
+        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query.check` requires."""
+        if self.vectors.shape[1] != dimensions:
+            raise wrong(self.spec.kind, "vectors", f"{dimensions} dimensions", self.vectors.shape[1])
+        if self.labels.max() >= labels:
+            raise wrong(self.spec.kind, "labels", f"numbers below {labels}", int(self.labels.max()))
 
 
 def same_labels(name: str, labels: int, labels_of_plan: int) -> None:

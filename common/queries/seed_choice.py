@@ -1,15 +1,11 @@
 """Choices of seeds from a public pool, made inside the party by noisy max."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import fitting, labelled_rows
-from common.queries.page import Query, Spec
+from common.queries.arrays import LabelledCandidates
+from common.queries.page import Spec
 from common.validate import integers_in
 
 
@@ -70,26 +66,10 @@ class SeedChoiceSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SeedChoice(Query):
-    """The query for seed choices, with the public pool to choose from.
+class SeedChoice(LabelledCandidates):
+    """The query for seed choices, with the public pool to choose from."""
 
-    Attributes:
-        spec: The planned specification.
-        vectors: (candidates, dim) float32, unit norm.
-        labels: (candidates,) int32, index of each candidate's label among the plan's labels.
-    """
-
-    dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}
     spec: SeedChoiceSpec
-    vectors: NDArray[np.float32]
-    labels: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        labelled_rows(self.spec.kind, self.vectors, self.labels)
-
-    def check(self, labels: int, dimensions: int) -> None:
-        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query.check` requires."""
-        fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property
     def length(self) -> int:

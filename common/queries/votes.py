@@ -1,17 +1,13 @@
 """Nearest and furthest votes: specification, proof of the sensitivity, and query."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from common.domain import MOST_LABELS
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import fitting, labelled_rows
-from common.queries.page import Query, Spec
+from common.queries.arrays import LabelledCandidates
+from common.queries.page import Spec
 from common.validate import flags, integers_in
 
 MOST_VOTES = 20
@@ -89,29 +85,10 @@ class VotesSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Votes(Query):
-    """The query for votes, with the candidates to vote on.
+class Votes(LabelledCandidates):
+    """The query for votes, with the candidates to vote on."""
 
-    Attributes:
-        spec: The planned specification.
-        vectors: (candidates, dim) float32, unit norm: the candidates under the agreed encoder.
-        labels: (candidates,) int32, index of each candidate's label among the plan's labels.
-
-    Raises:
-        ProtocolError: If an array has the wrong dtype, shape or range.
-    """
-
-    dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}
     spec: VotesSpec
-    vectors: NDArray[np.float32]
-    labels: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        labelled_rows(self.spec.kind, self.vectors, self.labels)
-
-    def check(self, labels: int, dimensions: int) -> None:
-        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query.check` requires."""
-        fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property
     def length(self) -> int:
