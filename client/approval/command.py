@@ -196,7 +196,7 @@ def _json_values(sheet: PlanSheet) -> dict[str, object]:
         "hospitals": list(facts.hospitals),
         "hospitals_not_on_the_roster": facts.unknown,
         "masks": "none" if not plan.secure else "malicious" if plan.malicious else "semi-honest",
-        "coordinator": coordinator_sight(facts),
+        "coordinator": ". ".join(coordinator_sight(facts)),
         "colluders_against_masks": plan.largest_coalition if plan.secure else None,
         "threshold": plan.threshold,
         "survivors": plan.survivors,
@@ -249,5 +249,7 @@ def _json_values(sheet: PlanSheet) -> dict[str, object]:
         },
         "beyond_limits": facts.fit.beyond,
         "largest_epsilon_within_limits": facts.fit.epsilon,
-        "may_be_over": ". ".join(end_of_run(facts.approval)),
+        "may_be_over": ""
+        if facts.approval.finished and not facts.approval.closed
+        else ". ".join(end_of_run(facts.approval)),
     }

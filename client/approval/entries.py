@@ -109,6 +109,11 @@ class PlanApproval:
         return self.closed or self.ended
 
     @property
+    def finished(self) -> bool:
+        """Whether the run needs no decision any more: it ended for good, or ended after it was approved."""
+        return bool(self.closed or (self.decision == "approved" and self.ended))
+
+    @property
     def state(self) -> str:
         """The decision, one of `DECISIONS`; or "ended", once this hospital has ended the run for good."""
         return "ended" if self.closed else self.decision

@@ -23,7 +23,7 @@ from common.phrases import group_by_four, quote_name
 from common.plan.guesses import Guesses, scale
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, not_covered, protected_unit, subsampling_clause
+from common.plan.words import differences, not_covered, protected_unit, strength_words, subsampling_clause
 from common.system.log_lines import escaped_line, utc
 
 
@@ -38,6 +38,7 @@ class SheetFact:
         warning: What a person must know before anything else.
         short: What a person needs to decide.
         details: What explains it, or is rarely needed.
+        urgent: Whether the warning is that the limits refuse the plan.
         english: Whether the sentences are English in every language, as errors are.
     """
 
@@ -46,6 +47,7 @@ class SheetFact:
     warning: tuple[str, ...] = ()
     short: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
+    urgent: bool = False
     english: bool = False
 
     @property
@@ -135,17 +137,23 @@ def sheet_sections(facts: PlanFacts, language: str = ENGLISH) -> tuple[SheetSect
     return tuple(SheetSection(title, tuple(listed)) for title, listed in sections.items())
 
 
-def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> str:
-    """Return what the coordinator can see of the answers, and whether the hospital must trust it not to look."""
+def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> tuple[str, ...]:
+    """Return what the coordinator can see of the answers, and whom the hospital must trust for that."""
     promised, say = facts.guarantee, catalogue(__package__, language).trust
-    unmasked = sum(query.times for query in facts.plan.queries if not query.summed)
-    if not promised.masked or unmasked == facts.plan.questions > 0:
-        return str(say.none)
-    sums = say.sums.format(promised.assumed_survivors)
-    seen = say.single.format(sums, unmasked, facts.plan.questions) if unmasked else say.never.format(sums)
-    if promised.lifting:
-        seen = say.unless.format(seen, promised.lifting, promised.parties - 1)
-    return str((say.malicious if promised.malicious else say.protocol).format(seen))
+    if not _sums_are_masked(facts.plan):
+        return (say.none,)
+    questions, single = facts.plan.questions, sum(query.times for query in facts.plan.queries if not query.summed)
+    seen = (say.single if single else say.never).format(promised.assumed_survivors, single, questions)
+    sight = (say.malicious if promised.malicious else say.protocol).format(seen)
+    if promised.lifting is None:
+        return (sight,)
+    others = promised.parties - 1
+    return sight, say.other if others == 1 else say.others.format(promised.lifting, others)
+
+
+def _sums_are_masked(plan: Plan) -> bool:
+    """Return whether masks hide this hospital's own answers; a plan without questions has none to hide."""
+    return plan.secure and (not plan.queries or any(query.summed for query in plan.queries))
 
 
 def _plan(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
@@ -153,7 +161,7 @@ def _plan(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
     seen = say.plan.seen.format(approval.plan_digest[:16], utc(approval.first_seen))
     yield SheetFact(say.names.plan, details=(seen,))
     yield SheetFact(say.names.digest, details=(group_by_four(approval.plan_digest), say.plan.compare))
-    if over := tuple(end_of_run(approval, language)):
+    if over := tuple(end_of_run(approval, language, beyond=facts.fit.beyond)):
         yield SheetFact(say.names.over, warning=over)
     asked = say.plan.texts if facts.own_texts else say.plan.bare if facts.without_noise else say.plan.numbers
     yield SheetFact(say.names.questions, short=(asked.format(facts.plan.questions, facts.own_texts),))
@@ -170,10 +178,10 @@ def _plan(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
 
 
 def _purpose(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
+    yield SheetFact(say.names.statements, short=(say.purpose.word_alone,))
     for name, statement in facts.stated.items():
         known = escaped_line(statement) if statement != NOT_STATED else say.purpose.unknown
         yield SheetFact(getattr(say.names, name), short=(known,))
-    yield SheetFact("", short=(say.purpose.word_alone,))
     yield SheetFact(say.names.method, details=(escaped_line(facts.plan.method),))
     yield SheetFact(say.names.not_stated, details=(say.purpose.ask.format(", ".join(say.purpose.not_stated)),))
 
@@ -191,9 +199,10 @@ def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
 def _sight(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
     plan, sight = facts.plan, say.sight
     lifting = sight.lifting.format(plan.threshold, plan.degree + 1)
-    yield SheetFact(say.names.coordinator, short=(coordinator_sight(facts, language),))
-    yield SheetFact(say.names.threshold, details=(lifting if plan.secure else sight.no_masks,))
-    if plan.secure:
+    masked = _sums_are_masked(plan)
+    yield SheetFact(say.names.coordinator, short=coordinator_sight(facts, language))
+    yield SheetFact(say.names.threshold, details=(lifting if masked else sight.no_masks,))
+    if masked:
         yield SheetFact(say.names.differences, details=(differences(plan.max_dropouts, language),))
     few = sight.one_helper if facts.colluders == 1 else sight.helpers.format(facts.colluders)
     yield SheetFact(say.names.colluders, details=(few if facts.colluders else sight.no_helper,))
@@ -203,9 +212,9 @@ def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
     plan, cost = facts.plan, say.cost
     yield SheetFact(say.names.protects, short=(_unit(plan, say),))
     yield _protection(facts, say, language)
-    yield SheetFact(say.names.delta, short=(spelt(repr(plan.delta), language),))
-    yield from _epsilons(facts, say, language)
+    yield SheetFact(say.names.delta, short=(spelt(f"{plan.delta:g}".replace("e-0", "e-"), language),))
     yield _guess(facts, say, language)
+    yield from _epsilons(facts, say, language)
     often = cost.once if plan.max_attempts == 1 else cost.attempts.format(plan.max_attempts)
     yield SheetFact(say.names.answers, details=(often,))
     if is_one_population(plan.labels):
@@ -219,11 +228,12 @@ def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
 
 
 def _protection(facts: PlanFacts, say: SimpleNamespace, language: str) -> SheetFact:
-    words, user = say.cost.words, facts.of_user
-    strengths = [say.cost.strength.format(getattr(words, facts.guarantee.readers_guesses.strength))]
+    words, user = strength_words(language), facts.of_user
+    strengths = [say.cost.strength.format(getattr(words.protection, facts.guarantee.readers_guesses.strength))]
     if user:
-        strengths.append(say.cost.strength_user.format(getattr(words, user.released.strength), user.records))
-    return SheetFact(say.names.protection, short=tuple(strengths), details=(scale(language).rstrip("."),))
+        strengths.append(say.cost.strength_user.format(getattr(words.protection, user.released.strength), user.records))
+    short = (*strengths, words.bounds.rstrip("."))
+    return SheetFact(say.names.protection, short=short, details=(scale(language).rstrip("."),))
 
 
 def _epsilons(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
@@ -239,12 +249,12 @@ def _epsilons(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator
 
     of_texts = epsilon(promised.released_epsilon, promised.readers_guesses, cost.of_texts, few)
     of_answers = epsilon(promised.party_epsilon, promised.insiders_guesses, cost.of_answers, whom)
-    of_alone = epsilon(facts.epsilon_alone, facts.alone, cost.of_alone)
+    of_alone = [epsilon(facts.epsilon_alone, facts.alone, cost.of_alone)] * _sums_are_masked(plan)
     details = [epsilon(plan.epsilon, facts.planned, cost.of_all)]
     everybody = promised.if_all_add_noise_epsilon
     if everybody is not None and round_up(everybody) != round_up(promised.released_epsilon):
         details.append(cost.if_all.format(spelt(round_up(everybody), language)))
-    yield SheetFact(say.names.epsilon, short=(of_texts, of_answers, of_alone), details=tuple(details))
+    yield SheetFact(say.names.epsilon, short=(of_texts, of_answers, *of_alone), details=tuple(details))
     if user := facts.of_user:
         texts = epsilon(user.epsilon_released, user.released, cost.user_texts, user.records)
         answers = epsilon(user.epsilon_against, user.against, cost.user_answers, whom, user.records)
@@ -291,11 +301,13 @@ def _here(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
     if facts.answered or facts.approval.over:
         given = tuple(given_answers(facts.approval, facts.answered, language))
         yield SheetFact(here.answered, short=given)
-    yield _budget(facts.budget, here, language)
-    yield _records(facts, here)
-    if facts.fit.beyond:
-        yield SheetFact(here.limits, warning=tuple(_beyond(facts, here, language)))
-    else:
+    finished = facts.approval.finished
+    if not finished:
+        yield _budget(facts.budget, here, language)
+    yield _records(facts, here, finished=finished)
+    if facts.fit.beyond and not finished:
+        yield SheetFact(here.limits, warning=tuple(_beyond(facts, here, language)), urgent=True)
+    elif not finished:
         yield SheetFact(here.limits, details=(here.within,))
     yield SheetFact(here.decision, details=(here.learns,))
 
@@ -316,24 +328,23 @@ def _budget(budget: LifetimeBudget, here: SimpleNamespace, language: str) -> She
     # The limit has a delta of its own, so that shares of it are shown first: two deltas on one sheet would be compared.
     if budget.limit is None:
         short = [shown(here.no_limit, round_up(budget.before), round_up(budget.after))]
-        details = []
     else:
         used = (round_up(100 * spent / budget.limit, 1) for spent in (budget.before, budget.after))
         amounts = round_down(max(0.0, budget.limit - budget.before)), round_up(budget.after - budget.before)
-        short = [shown(here.used, *used), shown(here.amounts, f"{budget.limit:g}", *amounts)]
         left = shown(here.left, round_down(100 * (1 - budget.after / budget.limit), 1))
-        details = [here.not_enough if budget.after > budget.limit else left]
+        enough = here.not_enough if budget.after > budget.limit else left
+        short = [shown(here.used, *used), enough, shown(here.amounts, f"{budget.limit:g}", *amounts)]
+    if budget.apart:
+        short.append(here.apart)
     if budget.problem:
         short.append(here.unsure.format(budget.problem))
-    details.append(shown(here.guessed, f"{budget.guesses.right:g}"))
-    if budget.apart:
-        details.append(here.apart)
-    return SheetFact(here.budget, short=tuple(short), details=tuple(details))
+    details = (shown(here.guessed, f"{budget.guesses.right:g}"),)
+    return SheetFact(here.budget, short=tuple(short), details=details)
 
 
-def _records(facts: PlanFacts, here: SimpleNamespace) -> SheetFact:
+def _records(facts: PlanFacts, here: SimpleNamespace, *, finished: bool) -> SheetFact:
     records = facts.records
-    few = (here.few.format(records.taking_part, records.total),) if facts.few_records else ()
+    few = (here.few.format(records.taking_part, records.total),) if facts.few_records and not finished else ()
     details = tuple(_labels(records, here)) if not is_one_population(facts.plan.labels) else ()
     return SheetFact(here.records, warning=few, short=tuple(_taking_part(records, facts.plan, here)), details=details)
 
@@ -347,11 +358,11 @@ def _taking_part(records: OwnRecords, plan: Plan, here: SimpleNamespace) -> Iter
         yield counted.format(records.eligible, records.total)
     if plan.by_section and not records.eligible:
         yield here.no_heading
-    if records.users is not None:
-        yield here.users.format(records.users, records.most_of_user)
     if records.most is not None:
         sentence = here.limited_unnamed if records.users is None else here.limited
         yield sentence.format(records.taking_part, records.most)
+    if records.users is not None:
+        yield here.users.format(records.users, records.most_of_user)
 
 
 def _labels(records: OwnRecords, here: SimpleNamespace) -> Iterator[str]:

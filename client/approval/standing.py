@@ -9,8 +9,11 @@ from common.page.words import ENGLISH, catalogue, spelt
 from common.system.log_lines import escaped_line, utc
 
 
-def end_of_run(approval: PlanApproval, language: str = ENGLISH) -> Iterator[str]:
-    """Yield why the run is over or may be, and what a decision then means; nothing if the run goes on."""
+def end_of_run(approval: PlanApproval, language: str = ENGLISH, *, beyond: str = "") -> Iterator[str]:
+    """Yield why the run is over or may be, and what a decision then means; nothing if the run goes on.
+
+    `beyond` is why the limits refuse the plan, which then cannot be approved; empty if they do not.
+    """
     say = catalogue(__package__, language).over
     if approval.closed:
         yield say.closed.format(utc(approval.closed))
@@ -18,10 +21,14 @@ def end_of_run(approval: PlanApproval, language: str = ENGLISH) -> Iterator[str]
             yield say.ended_before.format(utc(approval.ended))
     elif approval.ended:
         yield say.ended.format(utc(approval.ended))
-        yield say.no_harm if approval.decision == "awaiting" else say.holds
+        if approval.decision != "awaiting":
+            yield say.holds
+        elif not beyond:
+            yield say.no_harm
     elif approval.quiet_since:
         yield say.quiet.format(utc(approval.quiet_since))
-        yield say.no_harm
+        if not beyond:
+            yield say.no_harm
 
 
 def limits_refuse(approval: PlanApproval, beyond: str, language: str = ENGLISH) -> str:
@@ -39,5 +46,7 @@ def given_answers(approval: PlanApproval, so_far: AnsweredSoFar, language: str =
         yield say.cost.format(spelt(round_up(so_far.epsilon), language), spelt(f"{so_far.delta:g}", language))
     if so_far.uncharged:
         yield say.lost.format(so_far.uncharged)
-    if so_far and approval.decision == "refused":
+    if so_far.answered and approval.over:
+        yield say.kept
+    if so_far and approval.decision == "refused" and not approval.over:
         yield say.completed

@@ -1,12 +1,14 @@
 """The facts from which a person decides, and that the sheet has a sentence for each of them."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from client.approval import fit
 from client.approval.amounts import count_own_records
 from client.approval.facts import round_down, round_up
+from client.approval.sheet import sheet_sections
 from client.deploy.settings import HospitalSettings
 from client.records import embed_records
 from common.domain import UNLABELLED, Record
@@ -37,6 +39,9 @@ SUMS = ClassSumsSpec(labels=2, directions=9, count=512)
 TRAINED = PlannedQuery(name="texts", spec=FineTunedSpec(texts=3, steps=5), mechanism="dp-sgd", **RARE, redraw=True)
 
 
+WHEN = "2026-01-01T00:00:00+00:00"
+
+
 @pytest.fixture
 def made(made):
     """A hospital that trusts the coordinator to follow the protocol."""
@@ -59,8 +64,8 @@ def test_purpose_of_a_plan_is_shown_as_the_coordinators_word_alone(made):
     said = {name: f"a {name} that the coordinator states" for name in STATED}
     assert facts_of(made, plan(2, **said)).stated == said
     shown = sentences_of(sheet_of(made))
-    assert {name: shown[name][0] for name in STATED} == said
-    assert shown["forecast"][1] == SAY.purpose.word_alone
+    assert {name: shown[getattr(SAY.names, name)][0] for name in STATED} == said
+    assert shown[SAY.names.statements] == [SAY.purpose.word_alone]
     assert shown["not stated"] == [SAY.purpose.ask.format(*SAY.purpose.not_stated)]
 
 
@@ -99,9 +104,9 @@ def test_sheet_says_whether_the_coordinator_must_be_trusted(changes, trust, lift
     promised = facts_of(made, plan(2, **changes)).guarantee
     assert (promised.masked, promised.malicious) == (trust != SAY.trust.none, trust == SAY.trust.malicious)
     assert promised.lifting == lifting
-    (sentence,) = sentences_of(sheet_of(made))["coordinator"]
+    sentence, *others = sentences_of(sheet_of(made))["coordinator"]
     assert says(sentence, trust)
-    assert ("unless" in sentence) == bool(lifting)
+    assert others == [SAY.trust.other] * bool(lifting)
 
 
 def test_hospitals_own_assumption_of_colluders_is_in_the_figure(made):
@@ -144,6 +149,18 @@ def test_plan_beyond_the_limits_says_why_and_what_would_fit(agreed, beyond, larg
     assert (SAY.hospitals.unknown.format(1) in hospitals) == (agreed.parties == 3)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"decision": "approved", "ended": WHEN}, {"closed": WHEN}], ids=["ended", "closed"]
+)
+def test_run_that_needs_no_decision_has_no_budget_and_no_warning_but_its_end(changes, made):
+    facts = facts_of(made, plan(2, epsilon=20.0))
+    assert facts.fit.beyond
+    finished = replace(facts, approval=replace(facts.approval, **changes))
+    shown = [fact for section in sheet_sections(finished) for fact in section.facts]
+    assert [fact.name for fact in shown if fact.warning] == [SAY.names.over]
+    assert not {SAY.here.budget, SAY.here.limits} & {fact.name for fact in shown}
+
+
 def test_error_in_the_largest_epsilon_keeps_nobody_from_the_plan(made, monkeypatch):
     monkeypatch.setattr(fit, "_epsilon", lambda *_: 1 / 0)
     found = facts_of(made, plan(2, epsilon=9.0)).fit
@@ -181,7 +198,7 @@ def test_lifetime_budget_is_that_of_all_other_runs_and_this_one(made):
     change(made, limits=TRUSTING | {"separate_data_sets": True})
     facts = facts_of(made)
     assert (facts.budget.apart, facts.fit.beyond) == (True, "")
-    assert sentences_of(sheet_of(made))["lifetime budget"][-1] == SAY.here.apart
+    assert SAY.here.apart in sentences_of(sheet_of(made))["lifetime budget"]
     change(made, limits=TRUSTING | {"lifetime_epsilon": None})
     budget = facts_of(made).budget
     assert (budget.limit, budget.left, budget.delta) == (None, None, agreed.delta)  # the only delta on the sheet
@@ -212,13 +229,13 @@ def test_figures_for_all_records_of_a_user_stand_beside_those_of_a_record(made):
     assert (facts.records.users, facts.records.most_of_user, facts.of_user.records) == (2, 3, 3)
     assert 3 * facts.guarantee.released_epsilon <= facts.of_user.epsilon_released <= facts.of_user.epsilon_against
     assert facts.guarantee.readers_guesses.right < facts.of_user.released.right <= facts.of_user.against.right
-    shown = sentences_of(sheet_of(made))["of a user"]
+    shown = sentences_of(sheet_of(made))[SAY.names.of_user]
     figures = (facts.of_user.epsilon_released, facts.of_user.epsilon_against)
     assert [sentence.split()[0] for sentence in shown] == [round_up(figure) for figure in figures]
     for records in ("text,label,user\nx,a,ann\n", "text,label\nx,a\n"):  # one record of each user, and no users
         write_records(made, records)
         assert facts_of(made).of_user is None
-        assert "of a user" not in sentences_of(sheet_of(made))
+        assert SAY.names.of_user not in sentences_of(sheet_of(made))
 
 
 def test_a_users_records_take_part_up_to_the_plans_number(made):
@@ -229,7 +246,7 @@ def test_a_users_records_take_part_up_to_the_plans_number(made):
     assert (facts.records.eligible, facts.records.taking_part, facts.records.users) == (6, 4, 2)
     assert sentences_of(sheet_of(made))["protects"] == [SAY.cost.each_user.format(3)]
     shown = sentences_of(sheet_of(made))["records"]
-    assert shown[1:3] == [SAY.here.users.format(2, 5), SAY.here.limited.format(4, 3)]
+    assert shown[1:3] == [SAY.here.limited.format(4, 3), SAY.here.users.format(2, 5)]
     write_records(made, "text,label\n" + "x,a\n" * 40)
     records = facts_of(made).records
     assert (records.taking_part, records.users) == (3, None)  # nobody is named: all records are of one user
@@ -254,11 +271,11 @@ def test_queries_without_masks_noise_or_proof_are_named(made):
     named = [tuple(warning in sentence for warning in warnings) for sentence in shown["query"][::2]]
     assert named == [(True, False, False), (True, True, False), (False, False, False), (False, False, True)]
     assert shown["questions"] == [SAY.plan.texts.format(agreed.questions, 4)]
-    assert SAY.trust.single.format("", 2, 4) in shown["coordinator"][0]
+    assert SAY.trust.single.format(2, 2, 4) in shown["coordinator"][0]
     opened(made, plan(2, queries=queries[:2], epsilon=math.inf), "all single")
     assert sentences_of(sheet_of(made, "all single"))["coordinator"] == [SAY.trust.none]
     opened(made, plan(2, queries=queries[2:], epsilon=math.inf), "no texts")
-    assert SAY.trust.never.format("") in sentences_of(sheet_of(made, "no texts"))["coordinator"][0]
+    assert SAY.trust.never.format(2) in sentences_of(sheet_of(made, "no texts"))["coordinator"][0]
     assert sentences_of(sheet_of(made, "no texts"))["questions"] == [SAY.plan.bare.format(2)]
 
 
@@ -311,7 +328,7 @@ def test_sheet_has_one_delta_and_what_is_not_covered(made):
     sheet = sheet_of(made)
     shown = sentences_of(sheet)
     text = "\n".join(sentence for sentences in shown.values() for sentence in sentences)
-    assert shown["at delta"] == [repr(agreed.delta)]
+    assert shown["delta"] == ["1e-5"]
     assert "0.0001" not in text
     assert shown["not covered"] == [f"- {item}" for item in not_covered(plan_guarantee(agreed), round_up)]
     assert shown["decision"] == [SAY.here.learns]

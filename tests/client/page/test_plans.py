@@ -138,11 +138,11 @@ def test_what_is_asked_and_who_is_trusted_is_said_first_and_few_records_are_a_wa
     assert SAY.plan.numbers.format(2) in short
     assert 'role="note"' not in text
     assert "MUST be trusted" in short
-    assert "of the 1 others" not in text  # the only other hospital is not enough
+    assert SAY.trust.other not in text  # the only other hospital is not enough
     opened(browser.folder, plan(3), "three")
     text = html.unescape(browser.get().text)
-    assert "unless 2 of the 2 others help it" in text
-    unprotected = SAY.cost.strength.format(SAY.cost.words.none)
+    assert SAY.trust.others.format(2, 2) in text
+    unprotected = SAY.cost.strength.format("No protection")
     assert unprotected not in text
     opened(browser.folder, plan(2, epsilon=float("inf")), "no noise")
     assert unprotected in browser.get().text
@@ -159,7 +159,7 @@ def test_a_german_page_has_decimal_commas(browser):
     opened(browser.folder, plan(2), RUN)
     text = browser.get(headers={"accept-language": "de"}).text
     assert "höchstens 67,82\u00a0%" in text
-    assert "<dd>mittel, gegenüber Lesern</dd>" in text
+    assert "<dd>Mittlerer Schutz gegenüber Lesern der Texte</dd>" in text
     assert "von Epsilon 10 sind 10,000 übrig" in text
     assert not {"67.82", "98.21"} & set(re.findall(r"\d+\.\d+", text))
 
@@ -167,11 +167,11 @@ def test_a_german_page_has_decimal_commas(browser):
 def test_persons_and_epsilon_of_their_records_are_among_the_main_points(browser):
     records = HospitalSettings.load(browser.folder).records
     opened(browser.folder, plan(2), RUN)
-    assert "users, each with" not in browser.get().text
+    assert "persons, each with" not in browser.get().text
     records.write_text("text,label,user\n" + "x,a,ann\n" * 2)
     short = main_points(html.unescape(browser.get().text))
     assert SAY.here.users.format(1, 2) in short
-    assert short.count("for all 2 records of one user together") == 3  # a word for the protection, and two figures
+    assert short.count("for all 2 records of one person together") == 3  # a word for the protection, and two figures
     records.write_text("text,label,user\nx,a,ann\n")
     short = main_points(html.unescape(browser.get().text))
     assert SAY.here.users.format(1, 1) in short

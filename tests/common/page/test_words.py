@@ -26,6 +26,7 @@ ALIKE = {
     "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
     "client.approval": {
         "names.contact",
+        "names.delta",
         "names.epsilon",
         "names.plan",
         "names.protection",
