@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import PlanError, ProtocolError
+from common.errors import ProtocolError
 from common.queries.page import Query, Spec
 
 _NORM_TOLERANCE = 1e-3
@@ -44,12 +44,6 @@ class LabelledCandidates(Query):
             raise wrong(self.spec.kind, "vectors", f"{dimensions} dimensions", self.vectors.shape[1])
         if self.labels.max() >= labels:
             raise wrong(self.spec.kind, "labels", f"numbers below {labels}", int(self.labels.max()))
-
-
-def same_labels(name: str, labels: int, labels_of_plan: int) -> None:
-    """Raise PlanError if the number of labels in the specification of query `name` differs from the plan's."""
-    if labels != labels_of_plan:
-        raise PlanError(f"labels of {name}", expected=labels_of_plan, got=labels)
 
 
 def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from common.domain import MOST_LABELS
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import check_shape, orthogonal_rows, same_labels, unit_rows, within_unit_ball, wrong
+from common.queries.arrays import check_shape, orthogonal_rows, unit_rows, within_unit_ball, wrong
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
@@ -74,10 +74,6 @@ class ClassSumsSpec(Spec):
         integers_in(1, MOST_DIRECTIONS, directions=self.directions)
         integers_in(1, self.grid, count=self.count)
         integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
-
-    def check(self, name: str, labels: int) -> None:
-        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
-        same_labels(name, self.labels, labels)
 
     @property
     def sums(self) -> int:

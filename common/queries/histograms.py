@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import check_shape, same_labels, wrong
+from common.queries.arrays import check_shape, wrong
 from common.queries.page import Query, Spec
 from common.queries.terms import check_terms
 from common.validate import integers_in
@@ -36,10 +36,6 @@ class LabelHistogramSpec(Spec):
 
     def __post_init__(self) -> None:
         integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
-
-    def check(self, name: str, labels: int) -> None:
-        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
-        same_labels(name, self.labels, labels)
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -6,7 +6,6 @@ from typing import ClassVar
 from common.domain import MOST_LABELS
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import same_labels
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
@@ -32,10 +31,6 @@ class CountsOfLabels(Spec):
         integers_in(1, 2**12, labels=self.labels)
         integers_in(1, 2**20, max_records=self.max_records)
         integers_in(1, min(MOST_LABELS, self.labels), labels_per_record=self.labels_per_record)
-
-    def check(self, name: str, labels: int) -> None:
-        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
-        same_labels(name, self.labels, labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import Field
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
+from common.errors import PlanError
 from common.privacy.sensitivity import Sensitivity
 
 
@@ -69,7 +70,7 @@ class Spec(Protocol):
         return 1
 
     def check(self, name: str, labels: int) -> None:
-        """Raise PlanError if the number of labels in the specification differs from the plan's.
+        """Raise PlanError if the specification has a field `labels`, and its number differs from the plan's.
 
         Args:
             name: Name of the query in the plan.
@@ -78,7 +79,9 @@ class Spec(Protocol):
         Raises:
             PlanError: The numbers of labels differ.
         """
-        del name, labels
+        own = getattr(self, "labels", labels)
+        if own != labels:
+            raise PlanError(f"labels of {name}", expected=labels, got=own)
 
 
 class Query(Protocol):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import check_entries, check_shape, same_labels, unit_rows, wrong
+from common.queries.arrays import check_entries, check_shape, unit_rows, wrong
 from common.queries.page import Query, Spec
 from common.queries.terms import check_terms
 from common.validate import flags, integers_in
@@ -79,10 +79,6 @@ class SketchSpec(Spec):
         flags(paired=self.paired)
         if self.paired and self.features % 2:
             raise ConfigError("features", expected="an even number of paired ones", got=self.features)
-
-    def check(self, name: str, labels: int) -> None:
-        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
-        same_labels(name, self.labels, labels)
 
     @property
     def sensitivity(self) -> Sensitivity:
