@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
+from common.errors import ConfigError, PlanError
 from common.privacy import mechanisms
 from common.privacy.mechanisms import UNIT
 from common.privacy.sensitivity import Sensitivity
@@ -47,6 +47,13 @@ _ALL = [
     ),
     RewrittenSpec(texts=100, longest=99, rounds=7, max_records=2),
 ]
+
+
+@pytest.mark.parametrize("spec", [spec for spec in _ALL if hasattr(spec, "labels")], ids=lambda spec: spec.kind)
+def test_a_specification_with_labels_has_the_plans_number(spec):
+    spec.check("q", spec.labels)
+    with pytest.raises(PlanError, match="labels of q"):
+        spec.check("q", spec.labels + 1)
 
 
 @pytest.mark.parametrize(
