@@ -23,7 +23,7 @@ from common.phrases import group_by_four, quote_name
 from common.plan.guesses import Guesses, scale
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, not_covered, protected_unit, strength_words, subsampling_clause
+from common.plan.words import differences, not_covered, protected_unit, subsampling_clause
 from common.system.log_lines import escaped_line, utc
 
 
@@ -228,7 +228,7 @@ def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
 
 
 def _protection(facts: PlanFacts, say: SimpleNamespace, language: str) -> SheetFact:
-    words, user = strength_words(language), facts.of_user
+    words, user = catalogue("common.plan", language).guess, facts.of_user
     strengths = [say.cost.strength.format(getattr(words.protection, facts.guarantee.readers_guesses.strength))]
     if user:
         strengths.append(say.cost.strength_user.format(getattr(words.protection, user.released.strength), user.records))

@@ -48,12 +48,6 @@ def protected_unit(facts: "PlanGuarantee", language: str = ENGLISH) -> str:
     return str(say.user if facts.by_user else say.record)
 
 
-def strength_words(language: str = ENGLISH) -> SimpleNamespace:
-    """Return the words for the strength of a protection, keyed in `protection`, and what they mean, in `bounds`."""
-    words: SimpleNamespace = catalogue(__package__, language).guess
-    return words
-
-
 def readers_guess(facts: "PlanGuarantee", condition: str) -> str:
     """Return a sentence that says how often a reader of the texts can guess rightly who took part.
 

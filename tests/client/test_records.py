@@ -178,5 +178,5 @@ def test_in_a_plan_without_labels_every_record_takes_part_whatever_its_label(cap
     assert caplog.text == ""
     assert alone.for_plan(LABELS).texts == ()  # and none where the plan has labels
     assert "take part" in caplog.text
-    with pytest.raises(DataError, match="without label"):
+    with pytest.raises(DataError, match="no column label"):
         load_records(path)

@@ -47,7 +47,7 @@ def test_categories_are_texts_and_a_file_may_be_empty_where_that_is_allowed(writ
         ({"text": ["x", "y"], "label": ["a", None]}, "wrong label; .*got null; at .*row 2.*keep_default_na=False"),
         ({"text": [SECRET], "label": [{"a": 1}]}, "got another type"),
         ({"text": ["x", SECRET], "label": ["a", " "]}, "empty label; at .*row 2"),
-        ({SECRET: ["x"], "label": ["a"]}, "got 2 columns, without text"),
+        ({SECRET: ["x"], "label": ["a"]}, "no column text; got 2 columns"),
         ({"text": [b"x", SECRET.encode()], "label": ["a", "a"]}, "got another type"),
     ],
 )

@@ -205,7 +205,7 @@ def test_a_file_with_labels_can_be_taken_as_texts_alone_and_one_without_cannot_h
     named = labelled(tmp_path / "data")
     run = tiny(tmp_path / "run", *named, "task.labels=unlabelled", "method.samples=40")
     assert not words_in((run / "synthetic.jsonl").read_bytes(), ["zq000 zw000"])
-    with pytest.raises(DataError, match="without label"):
+    with pytest.raises(DataError, match="no column label"):
         tiny(tmp_path / "other", *tasks["unlabelled"], named[1])
 
 

@@ -473,7 +473,7 @@ def test_a_node_key_that_is_none_or_a_link_to_another_with_which_root_must_not_s
 
 def test_records_of_text_alone_are_what_this_hospital_expects(made, capsys):
     HospitalSettings.load(made).records.write_text("text\nwet cough\n")
-    assert "without label" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
+    assert "no column label" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
     change(made, labelled=False)
     checks = checked(capsys, made, "--offline")
     assert checks["records"]["result"] == "passed"

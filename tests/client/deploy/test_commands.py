@@ -122,7 +122,7 @@ def test_init_takes_records_of_text_alone_if_that_is_said(made, tmp_path, capsys
     records.chmod(0o600)
     words = init_words(tmp_path / "new", records=records)
     if not alone:
-        assert "without label" in said(capsys, *words)
+        assert "no column label" in said(capsys, *words)
         assert not (tmp_path / "new").exists()
         return
     assert main([*words, "--unlabelled"]) == 0

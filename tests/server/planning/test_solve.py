@@ -103,7 +103,7 @@ def test_every_part_of_a_questionnaire_is_enough_and_no_advice_is_left():
 
 
 def test_records_that_help_nothing_are_refused_with_advice():
-    with pytest.raises(PlanError, match=r"for pairs.* epsilon"):
+    with pytest.raises(PlanError, match=r"for pairs.*epsilon"):
         least_records(planned(Two(buckets=50), 0.2), {}, 3.0)
     with pytest.raises(PlanError, match=r"for pairs.* buckets"):
         least_records(planned(Two(buckets=10, share=0.99), 2.0), {}, 3.0)

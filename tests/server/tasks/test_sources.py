@@ -85,5 +85,5 @@ def test_files_without_labels_need_no_such_column(tmp_path):
     source = files(labels="unlabelled", test=str(path))
     assert [record.text for record in source.held_out()] == ["one", "two"]
     assert not source.task().labelled
-    with pytest.raises(DataError, match="without label"):
+    with pytest.raises(DataError, match="no column label"):
         files(test=str(path)).held_out()

@@ -328,9 +328,9 @@ def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
     few = ["method.samples=40", *SMALL[1:], "federation.parties=2"]
     monkeypatch.setattr(api, "compose_settings", lambda overrides: compose_settings([*overrides, *few]))
     names = {}
-    for name, table in (("notes", TRAIN), ("held_out", pd.DataFrame(TEST))):
+    for name, file, table in (("notes", "train.csv", TRAIN), ("held_out", "test.csv", pd.DataFrame(TEST))):
         names[name] = table.replace({"label": {"a": "flu", "b": "cold"}})
-        names[name].to_csv(f"{name}.csv", index=False)
+        names[name].to_csv(file, index=False)
     Path("public.txt").write_text("\n".join(OPEN))
     exec(block, names)  # our own page
     assert names["result"].status == "complete"
