@@ -180,3 +180,7 @@ def test_in_a_plan_without_labels_every_record_takes_part_whatever_its_label(cap
     assert "take part" in caplog.text
     with pytest.raises(DataError, match="no column label"):
         load_records(path)
+
+
+def test_a_record_shows_nothing_of_itself():
+    assert repr(Record(text="zyx", label="zyx", user="zyx", more=("zyx",))) == "Record()"

@@ -21,6 +21,7 @@ from server.report.weaknesses import (
     gravest_weaknesses,
     read_weaknesses,
     votes_above_forecast,
+    votes_were_noise,
 )
 from server.report.write import write_report
 from simulations.federation import inputs
@@ -189,6 +190,12 @@ def test_votes_above_noise_are_told_where_noise_was_forecast():
     run = summary(**FORESEEN["run"])
     assert votes_above_forecast(run, [vote(3.5), vote(9.0, query="others")]) == ["votes"]
     assert votes_above_forecast(run, [vote(3.1)]) == []
+
+
+def test_votes_were_noise_if_none_of_them_rises_above_it():
+    assert not votes_were_noise([])
+    assert votes_were_noise([vote(3.1), vote(3.2, query="others")])
+    assert not votes_were_noise([vote(3.1), vote(9.0, query="others")])
 
 
 def directions(advice):
