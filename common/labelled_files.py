@@ -82,11 +82,12 @@ def read_records(
         first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
         if labels is not None and not {first, *more} <= set(labels):
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
-            do = "Correct the label, or add it to task.labels"
-            if "labels" in row:
-                do = f"Separate the labels of a text by {file_diagnosis.SEPARATOR}"
             if {label.strip() for label in (first, *more)} <= set(labels):
                 do = "Remove the spaces around it, and around others like it"
+            elif "labels" in row:
+                do = f"Separate the labels of a text by {file_diagnosis.SEPARATOR}"
+            else:
+                do = "Correct the label, or add it to task.labels"
             raise DataError("unknown label", expected=expected, got=got, where=place, do=do)
         further = tuple(more) if "labels" in row else None
         records.append(Record(text=row["text"], label=first, user=row.get("user"), more=further))

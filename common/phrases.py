@@ -105,6 +105,12 @@ def percent(share: float, decimals: int = 1) -> str:
     return f"{share:z.{decimals}%}"
 
 
+def shorten_exponent(number: str) -> str:
+    """Return a number as text with an exponent of no more digits than it needs, such as 1e-5 for 1e-05."""
+    mantissa, _, exponent = number.partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
 def group_by_four(digest: str) -> str:
     """Return hexadecimal digits in groups of four, to be read aloud."""
     return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))

@@ -188,9 +188,12 @@ def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
     others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
     privacy = Privacy.load(folder)
-    tried = ["--multirun", "privacy.epsilon=1,4,16" if privacy.queries else f"{combinations.SEED}0,1,2"]
-    if privacy.queries and judgement in WITHOUT_GAIN and privacy.planned_epsilon < math.inf:
+    if not privacy.queries:
+        tried = ["--multirun", f"{combinations.SEED}0,1,2"]
+    elif judgement in WITHOUT_GAIN and privacy.planned_epsilon < math.inf:
         tried = ["privacy.epsilon=inf"]
+    else:
+        tried = ["--multirun", "privacy.epsilon=1,4,16"]
     return [*combinations.config_dir(sources), *tried, *others]
 
 

@@ -189,6 +189,7 @@ def test_the_first_command_runs_as_written_on_a_small_corpus(tmp_path):
     assert report == f"report:   {tmp_path}/run/report.html"
     assert as_json == f"as JSON:  {tmp_path}/run/report.json"
     assert following.startswith("next:     ")
+    assert Path(following.split()[1]).name in {"caucus-simulate", "caucus-coordinator"}
     page = TEXTS["server/report/README.md"].split("## Files of a run")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ((?:`[a-z._/]+`(?:, )?)+) \|", page, re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]

@@ -19,7 +19,7 @@ from client.records import shown_labels
 from common.domain import NOT_STATED, is_one_population
 from common.errors import CaucusError, ConfigError, PlanError
 from common.page.words import ENGLISH, catalogue, spelt
-from common.phrases import group_by_four, quote_name
+from common.phrases import group_by_four, quote_name, shorten_exponent
 from common.plan.guesses import Guesses, scale
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -212,7 +212,7 @@ def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
     plan, cost = facts.plan, say.cost
     yield SheetFact(say.names.protects, short=(_unit(plan, say),))
     yield _protection(facts, say, language)
-    yield SheetFact(say.names.delta, short=(spelt(f"{plan.delta:g}".replace("e-0", "e-"), language),))
+    yield SheetFact(say.names.delta, short=(spelt(shorten_exponent(f"{plan.delta:g}"), language),))
     yield _guess(facts, say, language)
     yield from _epsilons(facts, say, language)
     often = cost.once if plan.max_attempts == 1 else cost.attempts.format(plan.max_attempts)

@@ -10,7 +10,7 @@ from functools import cache
 
 import jinja2
 
-from common.phrases import percent
+from common.phrases import percent, shorten_exponent
 
 Message = str | Sequence["Message"]
 """A sentence with Jinja's marks, or several that follow each other."""
@@ -58,8 +58,7 @@ def show_epsilon(epsilon: float | str) -> str:
 
 def show_delta(delta: float) -> str:
     """Return a delta as text with at most three significant digits, such as 1e-5."""
-    mantissa, _, exponent = f"{delta:.3g}".partition("e")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+    return shorten_exponent(f"{delta:.3g}")
 
 
 def one_in(delta: float) -> str:

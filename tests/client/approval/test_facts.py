@@ -37,8 +37,6 @@ TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
 RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}
 SUMS = ClassSumsSpec(labels=2, directions=9, count=512)
 TRAINED = PlannedQuery(name="texts", spec=FineTunedSpec(texts=3, steps=5), mechanism="dp-sgd", **RARE, redraw=True)
-
-
 WHEN = "2026-01-01T00:00:00+00:00"
 
 
