@@ -168,9 +168,9 @@ def _missing_columns(names: Sequence[str], wanted: Sequence[str], *, where: str,
     shown = show_names and names and look_like_names(names)
     found = f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"
     missing = [name for name in wanted if name not in names]
-    problems = [f"no column {' and no column '.join(missing)}"] * bool(missing)
-    problems += [f"{names.count(name)} columns named {name}" for name in wanted if names.count(name) > 1]
-    return DataError(f"the records have {series(problems, 'and')}", got=found, where=where, do=_advice(names, wanted))
+    problems = [f"there is no column {' and no column '.join(missing)}"] * bool(missing)
+    problems += [f"there are {names.count(name)} columns named {name}" for name in wanted if names.count(name) > 1]
+    return DataError(series(problems, "and"), got=found, where=where, do=_advice(names, wanted))
 
 
 def json_value(text: str, *, where: str) -> object:

@@ -7,6 +7,7 @@ be private; `file_diagnosis.py` decides how much of a header is shown. For the s
 
 import codecs
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -84,7 +85,7 @@ def read_records(
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
             if {label.strip() for label in (first, *more)} <= set(labels):
                 do = "Remove the spaces around it, and around others like it"
-            elif "labels" in row:
+            elif "labels" in row and {label.strip() for label in re.split("[,|/]", row["labels"])} <= set(labels):
                 do = f"Separate the labels of a text by {file_diagnosis.SEPARATOR}"
             else:
                 do = "Correct the label, or add it to task.labels"

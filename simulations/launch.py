@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("caucus.simulation")
 
-YES = "--yes"
+YES, EPSILON = "--yes", "privacy.epsilon="
 OPTIONS = (RESUME, YES, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 """Options that are suggested for a misspelt option; --version is left out, since --epsilon resembles it."""
 
@@ -175,25 +175,23 @@ def _composed(config: object) -> None:
 def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
     """Return arguments of the run or sweep that teaches most after this run, with its other settings.
 
-    It is a sweep over ε, or a run without noise if the answers are not shown to help. If the run has no queries, it is
-    a sweep over seeds.
+    It is a sweep over ε, or a run without noise if the answers are not shown to help. If they are not shown to help
+    without noise either, or the run has no queries, it is a sweep over seeds.
     """
     from server.report.verdict import WITHOUT_GAIN
 
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
-    others = [
-        override for override in overrides.task if not override.startswith(("privacy.epsilon=", combinations.SEED))
-    ]
+    others = [each for each in overrides.task if not each.lstrip("+").startswith((EPSILON, combinations.SEED))]
     others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
     privacy = Privacy.load(folder)
-    if not privacy.queries:
+    if not privacy.queries or (judgement in WITHOUT_GAIN and privacy.planned_epsilon == math.inf):
         tried = ["--multirun", f"{combinations.SEED}0,1,2"]
-    elif judgement in WITHOUT_GAIN and privacy.planned_epsilon < math.inf:
-        tried = ["privacy.epsilon=inf"]
+    elif judgement in WITHOUT_GAIN:
+        tried = [f"{EPSILON}inf"]
     else:
-        tried = ["--multirun", "privacy.epsilon=1,4,16"]
+        tried = ["--multirun", f"{EPSILON}1,4,16"]
     return [*combinations.config_dir(sources), *tried, *others]
 
 

@@ -37,9 +37,9 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # n
 
 def command_to_copy(program: str, *arguments: str) -> str:
     """Return a command line of one of our programs, with the folder that it was started from unless PATH has it."""
-    beside, found = Path(sys.argv[0]).parent / program, shutil.which(program)
-    needs_folder = beside.is_file() and not (found and beside.samefile(found))
-    return shlex.join([str(beside) if needs_folder else program, *arguments])
+    beside, found = os.path.join(os.path.dirname(sys.argv[0]), program), shutil.which(program)  # noqa: PTH118 Path loses ./
+    needs_folder = os.path.isfile(beside) and not (found and os.path.samefile(beside, found))
+    return shlex.join([beside if needs_folder else program, *arguments])
 
 
 def parser(

@@ -26,6 +26,7 @@ from server.evaluation.small_model import Evaluation
 from server.prepare.build import build
 from server.prepare.compose import load_settings
 from server.report.ending import ending
+from server.report.verdict import WITHOUT_GAIN
 from server.report.write import write_report
 from server.run_folder import read_candidates
 from server.settings.evaluation import METRICS
@@ -90,7 +91,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
         yield as_json(strict(metrics.to_json()))
     else:
         publish = command_to_copy("caucus-coordinator", "publish", str(run), "--license", "LICENCE")
-        yield from ending(run, lambda _: publish)
+        yield from ending(run, lambda judgement: "" if judgement in WITHOUT_GAIN else publish)
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:

@@ -30,7 +30,7 @@ second."""
 _DEFINITION = (
     "The same models without the hospitals: the small model trained on {texts} texts that the language models wrote "
     "before any answer, with the labels as requested, of {written}; as_many: on as many of the {synthetic} synthetic "
-    "texts. Of a larger set, the mean over {trainings} random choices. difference: accuracy of as_many minus that of "
+    "texts. A larger set gives the mean over random choices ({trainings}). difference: accuracy of as_many minus that of "
     "the former, with its {interval}. Intervals of the accuracies are over the test texts alone (Clopper and Pearson)."
 )
 _TEST_TEXTS = (

@@ -34,7 +34,7 @@ def ending(run: Path, following: Callable[[Judgement], str] | None = None) -> It
 
     Args:
         run: The run folder.
-        following: Returns the next command for a judgement on the texts. If it is None or the judgement is in `DOUBTS`,
+        following: Returns the next command for a judgement on the texts, empty for none. If it is None or the judgement is in `DOUBTS`,
             the next command measures the texts on different test texts.
     """
     metrics, summary = Metrics.read(run, []) or Metrics(), RunSummary.read(run, [])

@@ -46,7 +46,8 @@ def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
         rows, write = csv.DictReader(source), csv.writer(to)
         columns = ["text", *([label] if label else [])]
         if not set(columns) <= set(rows.fieldnames or ()):
-            raise DataError("missing column", expected=f"a header with {' and '.join(columns)}", where=f"{published}:1")
+            missing = " and ".join(f"no column {name}" for name in columns if name not in (rows.fieldnames or ()))
+            raise DataError(f"there is {missing}", where=f"{published}:1")
         write.writerow(("text", "label"))
         count = 0
         for row in rows:

@@ -91,8 +91,8 @@ BAD = {
     "header alone": ("a.csv", "text,label\n", 1, "no data"),
     "empty file": ("a.csv", "", 1, "no data"),
     "empty JSON file": ("a.jsonl", "\n\n", 1, "no data"),
-    "no header": ("a.csv", f"{SECRET},asthma\n", 1, "the records have no column text and no column label"),
-    "column twice": ("a.csv", f"text,text,label\n{SECRET},x,asthma\n", 1, "the records have 2 columns named text"),
+    "no header": ("a.csv", f"{SECRET},asthma\n", 1, "there is no column text and no column label"),
+    "column twice": ("a.csv", f"text,text,label\n{SECRET},x,asthma\n", 1, "there are 2 columns named text"),
     "too many fields": ("a.csv", f"text,label\nx,asthma\n{SECRET}, wet,asthma\n", 3, "broken CSV row"),
     "too few fields": ("a.csv", f"text,label\n{SECRET}\n", 2, "broken CSV row"),
     "open quote": ("a.csv", f'text,label\nx,asthma\n"{SECRET},asthma\ny,asthma\n', 3, "broken CSV row"),
@@ -105,7 +105,7 @@ BAD = {
     "malformed JSON": ("a.jsonl", f'{{"text": "x", "label": "asthma"}}\n{{"text": "{SECRET}\n', 2, "malformed JSON"),
     "JSON list": ("a.jsonl", f'["{SECRET}", "asthma"]', 1, "malformed JSON"),
     "deep JSON": ("a.jsonl", "[" * 100_000, 1, "malformed JSON"),
-    "no label": ("a.jsonl", f'{{"text": "{SECRET}"}}', 1, "the records have no column label"),
+    "no label": ("a.jsonl", f'{{"text": "{SECRET}"}}', 1, "there is no column label"),
     "text is a number": ("a.jsonl", '{"text": 7, "label": "asthma"}', 1, "wrong text; .*got a number"),
     "NUL in a text": ("a.csv", f"text,label\n{'x' * 300},asthma\n{SECRET}\0,asthma\n", 3, "broken text"),
     "NUL in the first text": ("a.csv", f"text,label\n{SECRET}\0,asthma\n", 2, "broken text; expected no NUL"),
@@ -131,6 +131,7 @@ def test_bad_files_are_refused_by_line_and_without_their_content(write, case):
 def test_an_unknown_label_names_the_labels_that_are_allowed(write):
     refused(write("a.csv", "text,label\nx,other\n"), "pneumonia, asthma", LABELS)
     refused(write("a.csv", 'text,labels\nx,"asthma,pneumonia"\n'), "Separate the labels of a text by ;", LABELS)
+    refused(write("a.csv", "text,labels\nx,asthma;pneumona\n"), "Correct the label", LABELS)
 
 
 @pytest.mark.parametrize("reader", [read_records, read_texts, read_topics])

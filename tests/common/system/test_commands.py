@@ -30,6 +30,9 @@ def test_a_command_to_copy_has_the_folder_of_programs_that_path_lacks(tmp_path, 
     assert (
         command_to_copy("caucus-coordinator", "evaluate", "a run") == f"{tmp_path}/caucus-coordinator evaluate 'a run'"
     )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["./caucus-simulate"])
+    assert command_to_copy("caucus-coordinator") == "./caucus-coordinator"
     monkeypatch.setenv("PATH", str(tmp_path))
     assert command_to_copy("caucus-coordinator", "evaluate") == "caucus-coordinator evaluate"
     monkeypatch.setattr(sys, "argv", [""])

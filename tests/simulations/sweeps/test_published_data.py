@@ -35,7 +35,7 @@ def test_abstracts_of_any_length_get_one_label(tmp_path):
 
 
 def test_what_is_wrong_is_named_by_line_and_not_shown(tmp_path):
-    with pytest.raises(DataError, match="missing column"):
+    with pytest.raises(DataError, match="no column"):
         convert(published(tmp_path, ("text",), ("zq",)), tmp_path / "train.csv", label="label1")
     with pytest.raises(DataError, match=r"published.csv:3$") as caught:
         convert(published(tmp_path, ("text", "label1"), ("zq", "a"), ("zq", " ")), tmp_path / "o.csv", label="label1")
