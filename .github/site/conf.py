@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 from docutils import nodes
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = ["/usr/bin/env", "git", "ls-files", "*.md"]
 pages = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True, check=True)
 include_patterns = pages.stdout.split()  # and no page of a run that lies in this folder
-REPOSITORY = "https://github.com/caucus-dp/caucus"
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
 
 
 def link_to_repository(app: Sphinx, page: nodes.document) -> None:

@@ -6,6 +6,7 @@ from client.approval.amounts import AnsweredSoFar
 from client.approval.entries import PlanApproval
 from client.approval.facts import round_up
 from common.page.words import ENGLISH, catalogue, spelt
+from common.phrases import shorten_exponent
 from common.system.log_lines import escaped_line, utc
 
 
@@ -43,7 +44,8 @@ def given_answers(approval: PlanApproval, so_far: AnsweredSoFar, language: str =
     say = catalogue(__package__, language).given
     yield say.counts.format(so_far.answered, so_far.charged)
     if so_far.charged:
-        yield say.cost.format(spelt(round_up(so_far.epsilon), language), spelt(f"{so_far.delta:g}", language))
+        delta = spelt(shorten_exponent(f"{so_far.delta:g}"), language)
+        yield say.cost.format(spelt(round_up(so_far.epsilon), language), delta)
     if so_far.uncharged:
         yield say.lost.format(so_far.uncharged)
     if so_far.answered and approval.over:
