@@ -1,5 +1,4 @@
 import math
-import re
 from dataclasses import replace
 
 import pytest
@@ -280,24 +279,3 @@ def test_a_claim_of_the_page_is_short_and_its_verdict_is_explained_in_its_file(p
     for one in published.findings:
         assert len(one.claim.claim.split()) <= 25, one.claim.name
         assert one.verdict in one.claim.why, one.claim.name
-
-
-def test_the_readme_counts_claims_of_papers_as_the_page_does():
-    text = (cells.HERE / page.PAGE).read_text("utf-8")
-    (total,) = re.findall(r"of papers \((\d+)\)", text)
-    counts = {
-        row[0]: row[1:] for row in re.findall(r"^\| ([a-z ]+) \| (\d+)(?: \((\d+), \d+\))? \|", text, re.MULTILINE)
-    }
-    said = [f"Of {total} claims of papers"]
-    for verdict, words in (
-        ("holds", "hold"),
-        ("holds without privacy only", "hold without privacy only"),
-        ("does not show", "do not show"),
-        ("refuted", "are refuted"),
-        ("not all run", "are not measured yet"),
-    ):
-        if verdict in counts:
-            count, standing = counts[verdict]
-            said.append(f"{count} ({standing}) {words}" if standing else f"{count} {words}")
-    readme = (cells.HERE.parents[2] / "README.md").read_text("utf-8")
-    assert not [part for part in said if part not in readme]
