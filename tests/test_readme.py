@@ -202,7 +202,7 @@ def test_the_command_for_files_runs_as_written_on_small_files(tmp_path):
     files = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.labels")]
     written = [word for word in overrides(words) if not word.startswith("task")]
     written = ["federation.records=30" if word == "federation.records=300" else word for word in written]
-    folder = tiny(tmp_path / "run", *files, *written, "method.top=6")
+    folder = tiny(tmp_path / "run", *files, *written)
     assert read(folder, "run.json")["parties"] == 10
 
 

@@ -11,6 +11,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from server.documents.files import split
 from server.prepare.compose import compose_settings, load_settings
 from simulations.command import main
 from simulations.run import simulate
@@ -148,7 +149,7 @@ def resume(folder):
 
 
 def lines(folder, name):
-    return [json.loads(line) for line in (folder / name).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in split((folder / name).read_text("utf-8"))]
 
 
 def texts(folder):
