@@ -113,9 +113,7 @@ def tosses(query: SeedChoice, scale: float) -> int:
     where q_c = 1 - p_c and e_j is the elementary symmetric polynomial. By Maclaurin's inequality this is at most
     (mean of q)^j, the probability with replacement. So the same bound holds.
 
-    Args:
-        query: The query.
-        scale: Scale of the noise, in utilities; 0 if there is none.
+    The scale of the noise is in utilities; it is 0 if there is none.
     """
     candidates, choices = len(query.vectors), query.spec.choices
     best = min(max(query.spec.nearest, 1), candidates)

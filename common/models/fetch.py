@@ -52,13 +52,7 @@ _FULL = os.strerror(errno.ENOSPC)
 
 
 def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -> None:
-    """Add the `models` command.
-
-    Args:
-        commands: The parser's commands.
-        program: Name of the program, for the example.
-        purposes: Models with these purposes (`CatalogueEntry.purpose`) are fetched if no model is named.
-    """
+    """Add the `models` command of a program; if no model is named, it fetches those with these purposes."""
 
     def lines(chosen: argparse.Namespace) -> Iterator[str]:
         among = catalogue.catalogue()

@@ -159,10 +159,7 @@ def pool_for_set(
 ) -> Sequence[int]:
     """Return exemplars for a set of labels: from the labels' pools, the texts with the most similar sets of labels.
 
-    Args:
-        pools: Indices of exemplars, best first, keyed by label.
-        labels: The set.
-        candidates: The texts to which the indices refer.
+    The pools have indices of candidates, best first, keyed by label.
     """
     exemplars = [pools.get(label, ()) for label in labels]
     if len(exemplars) == 1 and all(candidates[at].more is None for at in exemplars[0]):
