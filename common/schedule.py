@@ -62,12 +62,8 @@ _WIDTH = 1024
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:
     """Return the seconds from a message to its reply; None for messages that neither use nor release records.
 
-    Args:
-        body: The message.
-        records: The maximum number of records that the hospital declares.
-        plan: The plan to which the message belongs; None for a message that is refused immediately, independently of
-            the records.
-        index: Index of the query in the plan.
+    `records` is the maximum number that the hospital declares. The plan is None for a message that is refused
+    immediately, independently of the records. `index` is that of the query in the plan.
     """
     if not isinstance(body, m.Open | m.Ask | m.Close):
         return None

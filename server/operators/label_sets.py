@@ -119,14 +119,10 @@ def ask_label_sets(tools: Tools) -> dict[str, Any]:
 def orders(
     counts: NDArray[np.int64], known: Mapping[str, Any], candidates: Sequence[Candidate], tools: Tools, *, total: int
 ) -> list[Order]:
-    """Make the orders for a round of texts with several labels.
+    """Make the orders for a round of texts with several labels, `total` of them in all rounds.
 
-    Args:
-        counts: (K,) number of texts from each model.
-        known: The distribution as `ask_label_sets` returned it; empty before the answer.
-        candidates: Texts of earlier rounds.
-        tools: Tools of the run.
-        total: N, number of texts in all rounds.
+    `counts` has the (K,) number of texts from each model, and `known` the distribution as `ask_label_sets` returned it,
+    which is empty before the answer. The candidates are the texts of earlier rounds.
     """
     names = list(tools.task.labels)
     distribution = Distribution(**known) if known else Distribution.uniform(tools.task)
