@@ -47,11 +47,7 @@ def detail(error: Exception, names: Sequence[str] = ()) -> str:
     """Return a description of the error for the party's own log, free of private text.
 
     Only our own messages are known to contain no private text. For any other error, only the type is logged, with the
-    operating system's message if it has one.
-
-    Args:
-        error: The error.
-        names: The hospitals' names by number.
+    operating system's message if it has one. `names` are the hospitals' names by number.
     """
     if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno in errno.errorcode:
         return f"{type(error).__name__}: {os.strerror(error.errno)}"

@@ -58,13 +58,9 @@ class Schedule:
         self._stopped.set()
 
     def wait(self, came: float, body: m.Request | m.Reply, plan: Plan | None, index: int = 0) -> None:
-        """Wait until the reply to a message may be sent.
+        """Wait until the reply may be sent to a message that came at this time by `clock`, in seconds.
 
-        Args:
-            came: Time of the message's arrival by `clock`, in seconds.
-            body: The message.
-            plan: The plan that the message belongs to; None if public facts alone decide that the message is refused.
-            index: Index of the query in the plan.
+        The plan is None if public facts alone decide that the message is refused; `index` is that of its query.
         """
         step = seconds(body, self._records, plan, index)
         if step is None:

@@ -22,12 +22,9 @@ _PORTS = range(1, 2**16)
 def host_and_port(name: str, value: str) -> tuple[str, int]:
     """Return the host, without brackets, and the port of an address host:port.
 
-    Args:
-        name: Name of the setting, for the error.
-        value: The address.
-
     Raises:
-        ConfigError: The value has another form. The message repeats the value, unless it may contain a login.
+        ConfigError: The value has another form. The message has the setting's name, and repeats the value unless it may
+            contain a login.
     """
     if (place := split_place(value)) is None:
         do = "Write an IPv6 address in brackets, and no scheme, path, space or login"
@@ -36,11 +33,7 @@ def host_and_port(name: str, value: str) -> tuple[str, int]:
 
 
 def check_host(name: str, value: str) -> None:
-    """Check that the value is a host without a port, such as an address to listen on.
-
-    Raises:
-        ConfigError: It is not; an IPv6 address has no brackets here.
-    """
+    """Raise a ConfigError unless the value is a host without a port, such as one to listen on; IPv6 has no brackets."""
     if not (_is_address(value, IPv6Address) or _is_name_or_ipv4(value)):
         expected = "a host without a port, such as 0.0.0.0, :: or coordinator.example"
         raise _wrong_form(name, value, expected, "Write an address or a name alone")
@@ -62,9 +55,7 @@ def check_web_address(name: str, value: str) -> None:
 def split_place(value: str, *, port: int | None = None) -> tuple[str, int] | None:
     """Return the host, without brackets, and the port of host:port; None if the value has another form.
 
-    Args:
-        value: The text.
-        port: Port of a value without one; None if each value must have one.
+    A value without a port has the given one; None if each value must have one.
     """
     if port is not None and (value.endswith("]") or ":" not in value):
         value = f"{value}:{port}"

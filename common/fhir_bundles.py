@@ -48,10 +48,7 @@ class FhirDocument(NamedTuple):
 def documents(file: Path, content: str, passed_over: Counter[str]) -> list[FhirDocument]:
     """Return the present documents of a `.json` or `.ndjson` file.
 
-    Args:
-        file: The file's path, for error messages.
-        content: The file's content.
-        passed_over: Receives the number of resources that are not returned, by reason.
+    `passed_over` receives the number of resources that are not returned, by reason.
 
     Raises:
         DataError: The file is not FHIR JSON or not all of a Bundle, a document has an unknown status, or two documents

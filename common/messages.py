@@ -73,11 +73,7 @@ class Open:
     first: int = 0
 
     def __post_init__(self) -> None:
-        """Check the size of the plan.
-
-        Raises:
-            ProtocolError: The plan is too large.
-        """
+        """Raise a ProtocolError if the plan is too large."""
         if len(self.plan) > LARGEST_PLAN:
             expected, got = f"at most {LARGEST_PLAN:,} bytes", f"{len(self.plan):,}"
             raise ProtocolError("plan", expected=expected, got=got, do="Use fewer or shorter labels")
@@ -229,9 +225,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
 def refused_for(reason: Reason, words: str = "") -> str:
     """Return a clause to follow a hospital's name: that the hospital refused, and why; for `AWAITING`, only why.
 
-    Args:
-        reason: The reason that the hospital gave.
-        words: Clause about the reason that replaces the one in `WORDS`.
+    A clause about the reason may replace the one in `WORDS`.
     """
     words = words or WORDS[reason]
     return words if reason is Reason.AWAITING else f"refused: {reason.name}, {words}"

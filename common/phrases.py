@@ -23,9 +23,7 @@ class Words:
     def text(self, names: Sequence[str] = ()) -> str:
         """Render the phrase as text.
 
-        Args:
-            names: The hospitals' names, indexed by party number; a party without a name is shown as "party 0" and so
-                on.
+        `names` are the hospitals', indexed by party number; a party without a name is shown as "party 0" and so on.
         """
         raise NotImplementedError
 

@@ -62,12 +62,8 @@ _WIDTH = 1024
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:
     """Return the seconds from a message to its reply; None for messages that neither use nor release records.
 
-    Args:
-        body: The message.
-        records: The maximum number of records that the hospital declares.
-        plan: The plan to which the message belongs; None for a message that is refused immediately, independently of
-            the records.
-        index: Index of the query in the plan.
+    `records` is the maximum number that the hospital declares. The plan is None for a message that is refused
+    immediately, independently of the records. `index` is that of the query in the plan.
     """
     if not isinstance(body, m.Open | m.Ask | m.Close):
         return None
@@ -113,9 +109,7 @@ def tosses(query: SeedChoice, scale: float) -> int:
     where q_c = 1 - p_c and e_j is the elementary symmetric polynomial. By Maclaurin's inequality this is at most
     (mean of q)^j, the probability with replacement. So the same bound holds.
 
-    Args:
-        query: The query.
-        scale: Scale of the noise, in utilities; 0 if there is none.
+    The scale of the noise is in utilities; it is 0 if there is none.
     """
     candidates, choices = len(query.vectors), query.spec.choices
     best = min(max(query.spec.nearest, 1), candidates)

@@ -31,7 +31,7 @@ def check_type(name: str, value: object, annotation: object) -> None:
     The annotation is a type in `_TYPES`, a union or a tuple of such types; any other annotation accepts every value.
     """
     if not _fits(value, annotation):
-        raise ConfigError(name, expected=_described(annotation), got=_representation(value))
+        raise ConfigError(name, expected=_described(annotation), got=shown_value(value))
 
 
 def check_fields(kind: type, values: Mapping[str, object]) -> None:
@@ -56,14 +56,14 @@ def integers(low: int, *, section: str = "", **values: int) -> None:
     """Check that each value is an integer, and no other kind of number, not below `low`."""
     for name, value in values.items():
         if type(value) is not int or value < low:
-            raise ConfigError(_full(section, name), expected=f"an integer >= {low}", got=repr(value))
+            raise ConfigError(full_name(section, name), expected=f"an integer >= {low}", got=repr(value))
 
 
 def integers_in(low: int, high: int, **values: int) -> None:
     """Check that each value is an integer, and no other kind of number, in the closed range [low, high]."""
     for name, value in values.items():
         if type(value) is not int or not low <= value <= high:
-            raise ConfigError(name, expected=f"an integer in [{low}, {high}]", got=_representation(value))
+            raise ConfigError(name, expected=f"an integer in [{low}, {high}]", got=shown_value(value))
 
 
 def flags(**values: bool) -> None:
@@ -109,10 +109,10 @@ def known_keys(
     for key in values:
         if key not in among:
             expected, do = f"one of {known}", suggest_name(key, among) or "Remove it"
-            raise ConfigError(_full(section, str(key)), expected=expected, got="an unknown key", do=do)
+            raise ConfigError(full_name(section, str(key)), expected=expected, got="an unknown key", do=do)
     for key in required:
         if key not in values:
-            raise ConfigError(_full(section, key), expected="a value", got="none")
+            raise ConfigError(full_name(section, key), expected="a value", got="none")
     return values
 
 
@@ -136,7 +136,8 @@ def not_empty(**values: Sized) -> None:
             raise ConfigError(name, expected="at least one element", got="none")
 
 
-def _full(section: str, name: str) -> str:
+def full_name(section: str, name: str) -> str:
+    """Return the full name of a setting, such as "privacy.epsilon"; at the top, where `section` is empty, the name."""
     return f"{section}.{name}" if section else name
 
 
@@ -144,10 +145,11 @@ def _check_numbers(allowed: Callable[[Any], bool], expected: str, section: str, 
     """Check that each value is an allowed number; a file or a command line can contain any value."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real) or not allowed(value):
-            raise ConfigError(_full(section, name), expected=expected, got=_representation(value))
+            raise ConfigError(full_name(section, name), expected=expected, got=shown_value(value))
 
 
-def _representation(value: object) -> object:
+def shown_value(value: object) -> object:
+    """Return a value as a message shows it: null as in YAML, and a text in quotes."""
     return "null" if value is None else repr(value) if isinstance(value, str) else value
 
 

@@ -119,15 +119,7 @@ def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
 
 
 def check_size(parcel: m.Parcel, largest: int = m.LARGEST_ENVELOPE) -> None:
-    """Raise a TooLargeError if a parcel is larger than any message that may come.
-
-    Args:
-        parcel: The parcel.
-        largest: Maximum size of the envelope, in bytes.
-
-    Raises:
-        TooLargeError: The envelope or the bulk is too large.
-    """
+    """Raise a TooLargeError if a parcel's envelope has more than `largest` bytes, or its bulk more than may come."""
     for what, data, most in (("envelope", parcel.envelope, largest), ("bulk", parcel.bulk, m.LARGEST_BULK)):
         if len(data) > most:
             raise TooLargeError(what, expected=f"at most {most:,} bytes", got=f"{len(data):,}")

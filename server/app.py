@@ -79,10 +79,7 @@ def main(grid: Grid, context: Context) -> None:
 def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
     """Send a run's texts to the hospitals that answered it, and record which hospitals received them.
 
-    Args:
-        settings: Settings of the run.
-        network: Transport to the hospitals.
-        folder: The folder `SENDING` within the run folder.
+    `folder` is `SENDING` within the run folder.
 
     Raises:
         ConfigError: No hospital has answered the run.

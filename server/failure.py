@@ -63,11 +63,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
     A run that awaits approvals has not failed: `awaiting.txt` lists the hospitals, and no error is raised. After any
     error, `error.txt` contains the reason, and the error is raised again; `rejected.txt` means that resuming does not
-    help.
-
-    Args:
-        folder: The run folder.
-        names: Names of the hospitals, indexed by number; if empty, the log calls them "party 0" and so on.
+    help. `names` are those of the hospitals, indexed by number; if empty, the log calls them "party 0" and so on.
 
     Raises:
         FolderInUseError: Another process is working in the folder.
@@ -186,9 +182,7 @@ def sole_process(folder: Path) -> Iterator[None]:
 def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
     """Lock a folder until the returned file is closed or this process ends; return None if the folder is locked.
 
-    Args:
-        folder: The run folder.
-        patience: Number of seconds for which to keep trying.
+    `patience` is the number of seconds for which to keep trying.
     """
     lock = (folder / LOCK).open("ab")
     deadline = time.monotonic() + patience

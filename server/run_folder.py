@@ -90,12 +90,9 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """Return the state after the last completed step; None for a new run.
+        """Return the state after the last completed step, with the method's memory of this class; None for a new run.
 
         The measured duration of the run continues from that step.
-
-        Args:
-            memory: Class of the method's memory.
 
         Raises:
             CheckpointError: The state belongs to another run, plan or choice of models.

@@ -114,11 +114,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _check_ledger(settings: HospitalSettings) -> None:
-    """Check that the service starts with its ledger, since it would otherwise end and be started again for ever.
-
-    Raises:
-        ConfigError: It does not start.
-    """
+    """Raise a ConfigError if the service does not start with its ledger, as it would be started again for ever."""
     try:
         settings.noted_head.opened_at_start(settings.ledger)
     except LedgerError as error:

@@ -68,11 +68,11 @@ def spec_of(planned: PlannedQuery, kind: type[Spec]) -> Spec:
 
 
 def check_writers(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
-    """Raise a RefusalError if a plan asks for texts that no writer here can write.
+    """Check that the writers here can write all texts that a plan asks for.
 
     Raises:
-        RefusalError: There is no such writer; the reason is OVER_LIMIT.
-        CaucusError: The writer cannot do what the plan requires.
+        RefusalError: As in `check_kinds`.
+        CaucusError: A writer cannot do what the plan requires.
     """
     check_kinds(plan, writers)
     for query in plan.queries:
@@ -81,11 +81,7 @@ def check_writers(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
 
 
 def check_kinds(plan: Plan, kinds: Collection[str]) -> None:
-    """Raise a RefusalError if a plan asks for texts of a kind other than these.
-
-    Raises:
-        RefusalError: There is no writer of that kind; the reason is OVER_LIMIT.
-    """
+    """Raise a RefusalError with the reason OVER_LIMIT if a plan asks for texts of a kind other than these."""
     sections = {kind: section for section, kind in SECTIONS.items()}
     for query in plan.queries:
         if isinstance(query.spec, TextSpec) and query.spec.kind not in kinds:

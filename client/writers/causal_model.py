@@ -138,11 +138,7 @@ def load_causal_model(
 
 
 def check_installed() -> None:
-    """Check that the packages of the `transformers` extra are installed.
-
-    Raises:
-        ConfigError: A package is missing; the message names it.
-    """
+    """Raise a ConfigError that names the package if one of the `transformers` extra is not installed."""
     needs("fine_tuning", "torch", "transformers", "peft", "opacus", extra="transformers")
 
 

@@ -8,12 +8,7 @@ from common.system.extras import needs
 
 
 class Mood(NamedTuple):
-    """The sentiment of one text.
-
-    Attributes:
-        polarity: 1 if positive, -1 if negative, 0 if neither.
-        confidence: Confidence of the judgement, in [0, 1].
-    """
+    """The sentiment of one text: a polarity of 1, -1 or 0 (neither), and the judgement's confidence in [0, 1]."""
 
     polarity: int
     confidence: float

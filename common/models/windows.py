@@ -93,11 +93,7 @@ def warn_of_truncation(longest: int | None) -> None:
 
 
 def no_windows(windows: str | None) -> None:
-    """Raise ConfigError if windows are requested for an encoder that reads whole texts, however long.
-
-    Raises:
-        ConfigError: Windows were requested.
-    """
+    """Raise ConfigError if windows are requested for an encoder that reads whole texts, however long."""
     if windows not in {None, FIRST}:
         raise ConfigError(
             "embedding.windows", expected="none: this encoder reads whole texts", got=windows, do="Leave it out"

@@ -170,11 +170,7 @@ class PartyFile(_Public):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RosterFile(_Public):
-    """The public data of all hospitals; a hospital's index in the list is its number.
-
-    Attributes:
-        parties: The hospitals' own party files.
-    """
+    """The public data of all hospitals, from their own party files; a hospital's index in the list is its number."""
 
     FILE = "roster.json"
 

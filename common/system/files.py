@@ -34,13 +34,8 @@ LARGEST_READ = 2**25
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable[[], None] = lambda: None) -> None:
     """Replace the content of `path` by `data` atomically, in such a way that it survives a power cut.
 
-    If root replaces a file, the file's owner stays the same; a new file of root's gets the owner of its folder.
-
-    Args:
-        path: The file.
-        data: Its new content.
-        mode: Its mode.
-        first: Called once `data` is on disk and nothing but its name is missing; if it raises, `path` is unchanged.
+    If root replaces a file, the file's owner stays the same; a new file of root's gets the owner of its folder. `first`
+    is called once `data` is on disk and nothing but its name is missing; if it raises, `path` is unchanged.
 
     Raises:
         OSError: The file cannot be written; the message names `path`, which is unchanged.

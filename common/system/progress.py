@@ -141,13 +141,8 @@ def shown_without_a_log() -> Iterator[None]:
 def is_agreed(question: str, *, what: str, do: str) -> bool:
     """Ask a yes-or-no question before a command does what is hard to undo; the answer is no by default.
 
-    Args:
-        question: The question.
-        what: What needs an answer, for the error.
-        do: Advice for who has no terminal.
-
     Raises:
-        ConfigError: There is no terminal to ask at.
+        ConfigError: There is no terminal to ask at; the message has what needs an answer, and the advice `do`.
     """
     if not sys.stdin.isatty():
         raise ConfigError(what, expected="a terminal, or --yes", got="neither", do=do)

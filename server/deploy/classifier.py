@@ -91,10 +91,7 @@ def _in_python(encoder: Part) -> list[str]:
 def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
     """Write a folder with the classifiers and their card into a run folder; yield the path of each file.
 
-    Args:
-        run: The run folder.
-        encoder: The run's encoder.
-        make_encoder: Lines of Python code that build the encoder, for the card.
+    `make_encoder` has the lines of Python code that build the run's encoder, for the card.
 
     Raises:
         ConfigError: The run's method releases no numbers that define a classifier.

@@ -5,7 +5,7 @@ import datetime as dt
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from common.system.commands import Commands, add_command
 from common.system.extras import needs
 from common.system.files import new_folder, text_of, write_atomic
 from server.deploy.results import add_run, run_folder
-from server.documents.files import read_document, write_json, write_lines
+from server.documents.files import Document, write_json, write_lines
 from server.documents.privacy import Privacy
 from server.documents.run import TEXTS, RunSummary
 from server.documents.run import TRANSFER as PUBLIC_TEXTS
@@ -27,7 +27,7 @@ from server.run_folder import read_candidates
 
 FOLDER = "dataset"
 CARD = "README.md"
-_T = TypeVar("_T")
+_D = TypeVar("_D", bound=Document)
 _IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 _NO_LICENSE = ("other", "unknown", "unlicensed")
 _EXPECTED = "an identifier as hubs have it, such as cc-by-4.0 or cc0-1.0, or the https address of its text"
@@ -84,10 +84,8 @@ def _publish(chosen: argparse.Namespace) -> Iterator[str]:
 def write_dataset(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> None:
     """Write the files of a published folder into an empty one.
 
-    Args:
-        folder: The folder.
-        card: The card, which contains everything except the texts.
-        parts: Texts, keyed by the name of their part; a part without texts is left out.
+    The card contains everything except the texts. These are keyed by the name of their part; a part without texts is
+    left out.
     """
     digests = {}
     for part, texts in parts.items():
@@ -118,7 +116,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
 
 def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
     """Return the run's `run.json`; raise an error if the run is incomplete, failed or cancelled, or has no texts."""
-    summary = _read(run, RunSummary.FILE, RunSummary.parse)
+    summary = _read(run, RunSummary)
     reason = text_of(run / FAILURE).strip() or summary.reason
     if (run / CANCELLED).exists():
         reason = "it was cancelled"
@@ -133,7 +131,7 @@ def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
 
 def _guaranteed(run: Path, *, without: bool) -> Privacy:
     """Return the run's `privacy.json`; raise an error if the run has no guarantee, unless `without` is true."""
-    privacy = _read(run, Privacy.FILE, Privacy.parse)
+    privacy = _read(run, Privacy)
     if lacks_guarantee(privacy) and not without:
         what = "the texts of this run can show private records (epsilon is infinite)"
         do = "Publish such texts only if no record needs protection, and say so: --without-guarantee"
@@ -141,11 +139,12 @@ def _guaranteed(run: Path, *, without: bool) -> Privacy:
     return privacy
 
 
-def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
+def _read(run: Path, kind: type[_D]) -> _D:
     problems: list[str] = []
-    document = read_document(run / name, parse, problems)
+    document = kind.read(run, problems)
     if document is None:
-        raise ConfigError("run folder", expected=f"one with a {name} that can be read", got=problems[0], where=run)
+        expected = f"one with a {kind.FILE} that can be read"
+        raise ConfigError("run folder", expected=expected, got=problems[0], where=run)
     return document
 
 

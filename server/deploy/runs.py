@@ -146,12 +146,8 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
 def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool, yes: bool) -> Iterator[str]:
     """Check a new run, write its folder and have Flower start it; yield messages for the operator.
 
-    Args:
-        settings: Settings of the coordinator.
-        name: Name of the run.
-        overrides: The operator's overrides.
-        wait: Whether to start even if too few hospitals are online.
-        yes: Whether to start without asking even if votes are likely to be noise, or calls of models are many.
+    With `wait` it starts even if too few hospitals are online, and with `yes` without asking, even if votes are likely
+    to be noise or calls of models are many.
 
     Raises:
         CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, nobody agreed to votes that

@@ -14,15 +14,15 @@ FOLDER/flwr/                Flower's own configuration
 FOLDER/runs/NAME/           run folders
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Self, get_type_hints
+from typing import Self
 
 from common.address import check_host, host_and_port
 from common.errors import CaucusError, ConfigError
 from common.system import processes
 from common.system.yaml_file import YamlFile, add_location
-from common.validate import check_type, integers_in, known_keys
+from common.validate import check_fields, integers_in, known_keys
 
 LOCKS = ("coordinator",)
 """Lock that `caucus-coordinator serve` holds while it runs."""
@@ -60,12 +60,10 @@ class CoordinatorSettings:
             do = "Run caucus-coordinator init"
             raise ConfigError("coordinator's folder", expected=path.name, got="none", where=folder, do=do)
         file = YamlFile.load(path)
-        types = get_type_hints(cls)
-        del types["folder"]
+        known = [field.name for field in fields(cls) if field.name != "folder"]
         with add_location(file.where):
-            values = known_keys("", file.values, among=types, required=("address",))
-            for key, value in values.items():
-                check_type(key, value, types[key])
+            values = known_keys("", file.values, among=known, required=("address",))
+            check_fields(cls, values)
             return cls(folder=folder.resolve(), **values)
 
     @property

@@ -77,11 +77,8 @@ def class_sums_queries(settings: ClassSumsSettings, task: Task, max_records: int
 def ask(settings: ClassSumsSettings, texts: TextRows, written: Sequence[str], tools: Tools) -> NoisySums:
     """Ask for the sums of the records' coordinates along public directions, relative to public centres.
 
-    Args:
-        settings: The method's settings.
-        texts: Texts of the first round, with one row for each section or label of a text.
-        written: (n,) the text of each row.
-        tools: Tools of the run.
+    `texts` are those of the first round, with one row for each section or label of a text. `written` has the (n,) text
+    of each row.
     """
     described = [description or label for label, description in tools.task.labels.items()]
     space = subspace(

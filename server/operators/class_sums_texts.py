@@ -60,12 +60,7 @@ def harvest(
 ) -> tuple[Mapping[str, Any], Generated]:
     """Write the round's texts, and ask once which labels occur together, or how sections follow one another.
 
-    Args:
-        settings: The method's settings.
-        state: The state before the round.
-        tools: Tools of the run.
-        aimed: Estimated proportions of the records with each form, from which lengths are drawn; None if they are not
-            used.
+    Lengths are drawn from the estimated proportions of the records with each form (`aimed`), unless these are None.
 
     Returns:
         The answer to the query, for the memory's `sets`, and the texts.

@@ -119,14 +119,10 @@ def ask_label_sets(tools: Tools) -> dict[str, Any]:
 def orders(
     counts: NDArray[np.int64], known: Mapping[str, Any], candidates: Sequence[Candidate], tools: Tools, *, total: int
 ) -> list[Order]:
-    """Make the orders for a round of texts with several labels.
+    """Make the orders for a round of texts with several labels, `total` of them in all rounds.
 
-    Args:
-        counts: (K,) number of texts from each model.
-        known: The distribution as `ask_label_sets` returned it; empty before the answer.
-        candidates: Texts of earlier rounds.
-        tools: Tools of the run.
-        total: N, number of texts in all rounds.
+    `counts` has the (K,) number of texts from each model, and `known` the distribution as `ask_label_sets` returned it,
+    which is empty before the answer. The candidates are the texts of earlier rounds.
     """
     names = list(tools.task.labels)
     distribution = Distribution(**known) if known else Distribution.uniform(tools.task)
@@ -159,10 +155,7 @@ def pool_for_set(
 ) -> Sequence[int]:
     """Return exemplars for a set of labels: from the labels' pools, the texts with the most similar sets of labels.
 
-    Args:
-        pools: Indices of exemplars, best first, keyed by label.
-        labels: The set.
-        candidates: The texts to which the indices refer.
+    The pools have indices of candidates, best first, keyed by label.
     """
     exemplars = [pools.get(label, ()) for label in labels]
     if len(exemplars) == 1 and all(candidates[at].more is None for at in exemplars[0]):

@@ -95,9 +95,7 @@ class Rehearsed(Refinement):
 def redact_texts(texts: Sequence[Candidate], language: str) -> list[Candidate]:
     """Return the texts with everything masked that looks like personal information (the paper's last step).
 
-    Args:
-        texts: The texts.
-        language: Their language, by which dates, numbers and forms of address are recognised.
+    Dates, numbers and forms of address are recognised by the language.
     """
     return [replace(text, text=redact(text.text, language)) for text in texts]
 
@@ -109,17 +107,10 @@ def _lowest(
     share: float,
     most: Mapping[str, int] | None = None,
 ) -> list[int]:
-    """Select the members of each label with the lowest scores; of equal scores, the first is selected.
+    """Return the indices, ascending, of the members of each label with the lowest scores; of equal ones, the first.
 
-    Args:
-        scores: Score of each text.
-        labels: Label of each text.
-        members: Indices of the texts to select from.
-        share: Fraction of each label's members to select; the resulting number is rounded up.
-        most: Maximum number of texts to select per label.
-
-    Returns:
-        Indices of the selected texts, ascending.
+    Members are indices of texts. `share` is the fraction of each label's members to select, rounded up to whole texts,
+    and `most` the maximum number per label.
     """
     chosen = []
     for label in dict.fromkeys(labels[at] for at in members):

@@ -119,11 +119,7 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 def reliabilities(noisy: NoisySums, estimated: Estimates, texts: TextRows, model_count: int) -> Floats:
     """Estimate the (K,) proportions of each model's texts with the requested label, from 1 / C (guessing) to 0.95.
 
-    Args:
-        noisy: The released numbers.
-        estimated: The estimates from these numbers.
-        texts: The texts.
-        model_count: K. A model without texts gets the reliability of all texts.
+    `estimated` comes from the noisy sums. A model without texts gets the reliability of all texts.
     """
     labels = posteriors(texts.vectors, estimated.means, 1.0).argmax(axis=1)
     agreed = labels == texts.requested

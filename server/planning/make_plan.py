@@ -42,11 +42,7 @@ def large_delta(delta: float, number: int | None, of: str) -> list[str]:
 
 
 def check_delta(delta: float, declared: int) -> None:
-    """Check that δ is below one over the number of records that a hospital declares, as each hospital demands.
-
-    Raises:
-        ConfigError: It is not; each hospital would refuse the plan.
-    """
+    """Raise a ConfigError unless δ is below one over the records that a hospital declares, as each hospital demands."""
     if delta * declared >= 1:
         raise ConfigError(
             "privacy.delta",

@@ -37,13 +37,7 @@ _SEARCHES = 11  # for each party's ends of the range of lengths
 
 @dataclass(slots=True)
 class Forecast:
-    """Expected use of one model, or of one kind of its requests.
-
-    Attributes:
-        calls: Number of requests.
-        input_tokens: Number of input tokens.
-        output_tokens: Number of output tokens.
-    """
+    """Expected numbers of requests and tokens of one model, or of one kind of its requests."""
 
     calls: float = 0.0
     input_tokens: float = 0.0

@@ -248,9 +248,7 @@ def signal_advice(estimates: Sequence[Signal]) -> list[str]:
 def few_candidates(plan: Plan, compared: Mapping[str, int]) -> list[str]:
     """Return a sentence on each query in which records rank too few candidates of a label to choose from.
 
-    Args:
-        plan: The plan.
-        compared: Number of candidates, keyed by query (`Method.compared`).
+    `compared` has the number of candidates, keyed by query (`Method.compared`).
     """
     sentences = []
     for planned in plan.queries:

@@ -50,9 +50,7 @@ part of prompts only once; and of a model that completes lists or composes. Of Q
 def resolve_auto(settings: Settings, task: Task | None = None) -> Settings:
     """Return the settings with a number, or None, in place of each `auto`. A run stores these, to resume with its plan.
 
-    Args:
-        settings: The settings, which are not changed.
-        task: The task; if None, it is built when needed.
+    The given settings are not changed. Without a task, it is built when needed.
 
     Raises:
         ConfigError: A number of rounds depends on the expected number of records, which is not set.

@@ -186,9 +186,7 @@ def statements(settings: Settings) -> dict[str, str]:
 def described_models(llm: Llm, place: str) -> str:
     """Return the models that a run uses, each with the machine or provider that runs it, as the settings say.
 
-    Args:
-        llm: Settings of the models.
-        place: Who runs them and in which country, in the coordinator's words.
+    `place` is who runs them and in which country, in the coordinator's words.
     """
     runs: dict[str, list[str]] = {}
     for name, model in llm.models.items():

@@ -50,11 +50,6 @@ def call_lines(expected: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 def check_calls(expected: Mapping[str, Mapping[str, Any]], settings: Settings, parts: RunComponents) -> None:
     """Ask whether to make more calls than `llm.confirm_calls`, of models that are remote or asked in chats.
 
-    Args:
-        expected: The forecast, from `expected_calls`.
-        settings: Settings of the run.
-        parts: Parts of the run.
-
     Raises:
         ConfigError: There is no terminal to ask at.
         CaucusError: The answer was no.

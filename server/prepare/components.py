@@ -127,11 +127,7 @@ def build_components(settings: Settings, *, folder: Path | None = None) -> RunCo
 
 
 def check_tracking(kind: str | None) -> None:
-    """Check before a run starts that figures can be tracked.
-
-    Raises:
-        ConfigError: TensorBoard is not installed.
-    """
+    """Raise a ConfigError if figures are to be tracked, and the package for that is not installed."""
     if kind is not None:
         needs("tracking", kind, extra="tracking")
 

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from common.errors import ConfigError, InputError
-from common.validate import suggest_name
+from common.validate import full_name, shown_value, suggest_name
 from server.settings.bounds import within
 from server.settings.methods import DIRECTIONS, METHODS, RENAMED
 from server.settings.schema import Settings, SimulationSettings
@@ -94,21 +94,26 @@ def read_section(schema: type[S], values: object, section: str = "") -> S:
         ConfigError: As in `settings_of`.
     """
     hints = _hints(schema)
-    values = _as_mapping(section, values)
-    values = {name: value for name, value in values.items() if value is not None or full(section, name) not in REMOVED}
+    values = {
+        name: value
+        for name, value in _as_mapping(section, values).items()
+        if value is not None or full_name(section, name) not in REMOVED
+    }
     if (target := values.get(TARGET)) and not str(target).startswith("server."):
         do = "Remove it: its class cannot be replaced, only its settings"
-        raise ConfigError(full(section, TARGET), expected="none", got=format_value(target), do=do)
+        raise ConfigError(full_name(section, TARGET), expected="none", got=shown_value(target), do=do)
     for name in (name for name in values if name not in hints and name != TARGET):
         expected = f"one of {', '.join(sorted(hints))}"
-        do = REMOVED.get(full(section, name)) or suggest_name(name, list(hints)) or "Remove it"
-        raise ConfigError(full(section, name), expected=expected, got="a setting that does not exist", do=do)
+        do = REMOVED.get(full_name(section, name)) or suggest_name(name, list(hints)) or "Remove it"
+        raise ConfigError(full_name(section, name), expected=expected, got="a setting that does not exist", do=do)
     given = {
-        name: convert_value(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET
+        name: convert_value(full_name(section, name), value, hints[name])
+        for name, value in values.items()
+        if name != TARGET
     }
     for field in fields(schema):  # type: ignore[arg-type]
         if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
-            raise ConfigError(full(section, field.name), expected="a value", got="none")
+            raise ConfigError(full_name(section, field.name), expected="a value", got="none")
     try:
         return schema(**given)
     except InputError as error:
@@ -136,7 +141,7 @@ def convert_value(name: str, value: object, hint: Any) -> Any:
         return number(name, value, null=null)
     if kind in _KINDS and type(value) is not kind:
         others = ", or auto" * (name in {f"method.{automatic}" for automatic in AUTOMATIC}) + ", or null" * null
-        raise ConfigError(name, expected=_KINDS[kind] + others, got=format_value(value))
+        raise ConfigError(name, expected=_KINDS[kind] + others, got=shown_value(value))
     return value
 
 
@@ -150,17 +155,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
         converted = float(str(value).replace(".inf", "inf"))
         if not math.isnan(converted):
             return converted
-    raise ConfigError(name, expected="a number, inf or null" if null else "a number, or inf", got=format_value(value))
-
-
-def full(section: str, name: str) -> str:
-    """Return the full name of a setting, such as "privacy.epsilon"."""
-    return f"{section}.{name}" if section else name
-
-
-def format_value(value: object) -> str:
-    """Format a value for a message."""
-    return "null" if value is None else repr(value)
+    raise ConfigError(name, expected="a number, inf or null" if null else "a number, or inf", got=shown_value(value))
 
 
 def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
@@ -187,7 +182,7 @@ def _part(name: str, value: object, hint: object) -> Part:
     del hint
     if not isinstance(value, Mapping) or TARGET not in value:
         expected = "a part, such as {_target_: module.Class}; a function also has _partial_: true"
-        raise ConfigError(name, expected=expected, got=format_value(value))
+        raise ConfigError(name, expected=expected, got=shown_value(value))
     return Part(place=name, settings=value)
 
 
@@ -195,7 +190,7 @@ def _list(name: str, value: object, hint: object) -> tuple[Any, ...]:
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigError(name, expected="a list, such as [a,b]", got=format_value(value))
+        raise ConfigError(name, expected="a list, such as [a,b]", got=shown_value(value))
     return tuple(convert_value(name, item, get_args(hint)[0]) for item in value)
 
 
@@ -209,7 +204,7 @@ def _mapping(name: str, value: object, hint: object) -> dict[str, Any]:
 
 def _as_mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(name, expected="a mapping, such as {a: b}", got=format_value(value))
+        raise ConfigError(name, expected="a mapping, such as {a: b}", got=shown_value(value))
     return value
 
 

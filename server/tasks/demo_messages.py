@@ -31,10 +31,8 @@ _SECOND_CONCERN, _DETAIL = 0.3, 0.6  # shares of the messages with a second sent
 def private_messages(hospital: int, count: int, experiment_seed: int) -> list[Record]:
     """Return `count` messages to one hospital, in its patients' style and divided about equally among all six desks.
 
-    Args:
-        hospital: Number from 0; the remainder modulo 3 determines its patients' style.
-        count: Number of messages.
-        experiment_seed: Seed. The messages of each hospital and the test messages are independent samples.
+    Hospitals are numbered from 0; the remainder modulo 3 determines the style. The messages of each hospital and the
+    test messages are independent samples.
     """
     rng = experiment(experiment_seed, "private messages", hospital)
     return [_record(rng, hospital % 3) for _ in range(count)]

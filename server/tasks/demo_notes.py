@@ -65,28 +65,18 @@ def private_notes(
     return [_record(note, labels, diagnoses) for note, labels in notes]
 
 
-def test_notes(
-    count: int,
-    experiment_seed: int,
-    language: str = "english",  # noqa: PT028 — no test
-    diagnoses: int = 1,  # noqa: PT028
-) -> list[Record]:
+def held_out_notes(count: int, experiment_seed: int, language: str = "english", diagnoses: int = 1) -> list[Record]:
     """Return `count` notes for testing, each in the style of a random one of the first `_HOSPITALS` hospitals."""
-    notes = _test_notes(count, experiment_seed, language, diagnoses)
+    notes = _held_out(count, experiment_seed, language, diagnoses)
     return [_record(note, labels, diagnoses) for note, labels in notes]
 
 
-def test_spans(
-    count: int,
-    experiment_seed: int,
-    language: str = "english",  # noqa: PT028 — no test
-    diagnoses: int = 1,  # noqa: PT028
-) -> list[Example]:
-    """Return the notes from `test_notes` with their spans."""
-    return [note for note, _ in _test_notes(count, experiment_seed, language, diagnoses)]
+def held_out_spans(count: int, experiment_seed: int, language: str = "english", diagnoses: int = 1) -> list[Example]:
+    """Return the notes from `held_out_notes` with their spans."""
+    return [note for note, _ in _held_out(count, experiment_seed, language, diagnoses)]
 
 
-def _test_notes(count: int, experiment_seed: int, language: str, diagnoses: int) -> Iterator[tuple[Example, list[str]]]:
+def _held_out(count: int, experiment_seed: int, language: str, diagnoses: int) -> Iterator[tuple[Example, list[str]]]:
     rng = experiment(experiment_seed, "test notes")
     for _ in range(count):
         yield _marked_record(rng, _style(int(rng.integers(_HOSPITALS))), load_grammar(language), diagnoses)
@@ -105,10 +95,6 @@ def public_examples(count: int, experiment_seed: int, language: str = "english")
     return tuple(
         _about(rng, grammar) if rng.random() < _ON_CONDITIONS else _elsewhere(rng, grammar) for _ in range(count)
     )
-
-
-# pytest would collect functions of these names wherever they are imported.
-test_notes.__test__ = test_spans.__test__ = False  # type: ignore[attr-defined]
 
 
 def _style(hospital: int) -> tuple[int, int, bool]:

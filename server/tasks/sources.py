@@ -67,14 +67,12 @@ class DemoNotes(DemoNotesSettings):
 
     def held_out(self) -> list[Record]:
         """Return notes that do not belong to any party."""
-        notes = demo_notes.test_notes(
-            self.test_records, self.corpus_seed, language=self.language, diagnoses=self.labels_per_text
-        )
+        notes = demo_notes.held_out_notes(self.test_records, self.corpus_seed, self.language, self.labels_per_text)
         return _records(notes, self.labels)
 
     def held_out_spans(self) -> list[Example]:
         """Return the same notes with their spans."""
-        return demo_notes.test_spans(self.test_records, self.corpus_seed, self.language, self.labels_per_text)
+        return demo_notes.held_out_spans(self.test_records, self.corpus_seed, self.language, self.labels_per_text)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private notes from one hospital; hospitals are numbered from 0."""

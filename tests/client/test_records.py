@@ -50,17 +50,6 @@ def test_a_label_that_the_plan_lacks_does_not_take_part_and_is_not_named(caplog)
         assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in message]
 
 
-@pytest.mark.parametrize("rows", ["text,label\nzqx,secretlabel,more\n", "text,label\n,b\n", "text\nzqx\n"])
-def test_a_complaint_about_the_file_names_its_line_and_no_word_of_it(rows, tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text(rows, encoding="utf-8")
-    with pytest.raises(DataError) as caught:
-        load_records(path)
-    assert "mine.csv" in str(caught.value)
-    assert "zqx" not in str(caught.value)
-    assert "secretlabel" not in str(caught.value)
-
-
 def test_embedded_records_show_nothing_in_repr_str_or_errors():
     mine = embedded(["zqx"], [77], [[0.123]], owners=("ann",))
     for text in (repr(mine), str(mine), f"{mine}", repr(mine.limited(1)), repr([mine])):

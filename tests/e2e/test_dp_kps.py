@@ -67,13 +67,13 @@ def test_the_recipient_adapts_to_texts_of_its_own_that_are_no_test_texts(vocabul
     from server.tasks import demo_notes
 
     target = tmp_path / "target.txt"
-    target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.test_notes(60, 7)))
+    target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.held_out_notes(60, 7)))
     run = run_one(tmp_path / "run", vocabulary, *NETWORK, f"evaluation.target={target}", "llm.use=[broad]")
     metrics = read(run, "metrics.json")
     assert "Deep CORAL" in metrics["definition"]
     assert 0 <= metrics["synthetic"]["accuracy"] <= 1
     assert metrics["real_private"]["simulation_only"]
-    target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.test_notes(24, 0)))
+    target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.held_out_notes(24, 0)))
     with pytest.raises(DataError, match="test texts"):
         run_one(tmp_path / "again", vocabulary, *NETWORK, f"evaluation.target={target}", "llm.use=[broad]")
 

@@ -26,7 +26,7 @@ def nothing_private(monkeypatch):
         raise AssertionError("a private record was asked for")
 
     monkeypatch.setattr(demo_notes, "private_notes", forbidden)
-    monkeypatch.setattr(demo_notes, "test_notes", forbidden)
+    monkeypatch.setattr(demo_notes, "held_out_notes", forbidden)
     # Each was imported above: a module that is first imported while this lasts would keep the forbidden function.
     for module in (labelled_files, sources, records):
         monkeypatch.setattr(module, "read_records", forbidden)

@@ -56,8 +56,8 @@ def test_an_interrupted_run_keeps_the_spans_of_its_earlier_rounds(spanned, tmp_p
 
 
 def test_later_held_out_texts_test_what_the_spans_teach(spanned, tmp_path):
-    notes = demo_notes.test_notes(20, 9)
-    spans = [note.spans for note in demo_notes.test_spans(20, 9)]
+    notes = demo_notes.held_out_notes(20, 9)
+    spans = [note.spans for note in demo_notes.held_out_spans(20, 9)]
     rows = [
         {"text": note.text, "label": note.label, "spans": [to_json(span) for span in of_text]}
         for note, of_text in zip(notes, spans, strict=True)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from itertools import cycle
 
-import pytest
-
 from client.approval.command import WIDTH, terminal_lines
 from client.approval.entries import approvals
 from client.approval.facts import PlanFacts
@@ -17,8 +15,6 @@ from tests.support.enrolment import node_key
 from tests.support.federations import plan
 from tests.support.hospital import opened
 from tests.support.impostors import compared, impostors
-
-SPELLINGS = ["St. Luke", "ST. LUKE", "St.Luke", "St. Lu\u200bke", "Ｓt. Luke", "St. Luke\ufe0f"]
 
 
 def said_of(made, capsys, *parties):
@@ -48,14 +44,6 @@ def test_no_name_shows_another_fingerprint_or_another_hospital(made, capsys):
         assert compared(output) == [(party.name, party.fingerprint) for party in parties]
     assert shown > 5
     assert refused > 50
-
-
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_a_roster_has_no_two_names_that_people_take_for_one(made, name):
-    luke, own = HospitalSettings.load(made).roster_file().parties
-    with pytest.raises(ConfigError) as error:
-        RosterFile(parties=(luke, own, stranger(name)))
-    assert error.value.what in {"roster", "party's name"}
 
 
 def lines_of(facts):

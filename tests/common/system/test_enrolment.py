@@ -120,11 +120,18 @@ def test_no_name_shows_a_fingerprint_in_characters_that_look_like_it(fingerprint
             PartyFile(**PARTY | {"name": between.join(groups)})
 
 
-def test_a_roster_has_no_two_names_that_letters_of_other_scripts_make_alike():
-    for name, other in (("Haus CMHC", "Haus \u0421\u041c\u041d\u0421"), ("Klinik A", "Klinik \u0391")):
-        parties = PARTY | {"name": name}, PARTY | {"name": other, "identity": "cd" * 32, "node_key": node_key()}
-        with pytest.raises(ConfigError, match="tell apart"):
-            RosterFile(parties=parties)
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        *(("St. Luke", other) for other in ("ST. LUKE", "St.Luke", "\uff33t. Luke")),
+        ("Haus CMHC", "Haus \u0421\u041c\u041d\u0421"),
+        ("Klinik A", "Klinik \u0391"),
+    ],
+)
+def test_a_roster_has_no_two_names_that_people_take_for_one(name, other):
+    parties = PARTY | {"name": name}, PARTY | {"name": other, "identity": "cd" * 32, "node_key": node_key()}
+    with pytest.raises(ConfigError, match="tell apart"):
+        RosterFile(parties=parties)
 
 
 INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32, "protocol": VERSION}

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.settings.tasks import NOTES_LANGUAGES
-from server.tasks.demo_notes import private_notes, public_examples, public_text, test_notes
+from server.tasks.demo_notes import held_out_notes, private_notes, public_examples, public_text
 from server.tasks.grammar import load_grammar
 from server.tasks.sources import DemoNotes, LabelledFiles
 from tests.support.demo_corpora import accuracy
@@ -31,7 +31,7 @@ def private(language, count=100, seed=0):
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_texts_are_whole_distinct_and_without_english_words(language):
-    texts = [record.text for record in (*private(language), *test_notes(100, 0, language=language))]
+    texts = [record.text for record in (*private(language), *held_out_notes(100, 0, language=language))]
     texts += public_text(400, 0, language)
     assert all(texts)
     assert not any(slip in text for text in texts for slip in ("{", "}", "|", "  ", "..", " ,"))
@@ -42,7 +42,7 @@ def test_texts_are_whole_distinct_and_without_english_words(language):
 
 @pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_classes_are_learnable_and_confusable(language):
-    assert 0.85 < accuracy(private(language, 300, 1), test_notes(400, 1, language=language)) < 0.98
+    assert 0.85 < accuracy(private(language, 300, 1), held_out_notes(400, 1, language=language)) < 0.98
 
 
 @pytest.mark.parametrize("language", NOTES_LANGUAGES)
@@ -60,7 +60,7 @@ def test_the_setting_chooses_everything_of_the_task(language):
     assert source.task() == load_grammar(language).task
     assert source.public_texts() == public_text(9, 0, language)
     assert [example.text for example in source.public_examples()] == source.public_texts()
-    assert source.held_out() == test_notes(7, 0, language=language)
+    assert source.held_out() == held_out_notes(7, 0, language=language)
     assert source.private(1, 4) == private_notes(1, 4, 0, language)
 
 
