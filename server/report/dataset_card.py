@@ -111,13 +111,7 @@ def card(
 ) -> Card:
     """Return the card, which takes from a run's documents only what may be published.
 
-    Args:
-        run: The run's `run.json`.
-        privacy: The run's `privacy.json`.
-        terms: Statements of the person who publishes the texts.
-        texts: The synthetic texts.
-        public: The public texts; empty if they are left out.
-        published: Day of the publication.
+    The public texts are empty if they are left out.
     """
     say = catalogue(__package__)
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
