@@ -138,13 +138,7 @@ def card(
 
 
 def card_rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the texts as rows of the published files.
-
-    Args:
-        texts: The texts.
-        columns: Names of the columns.
-        labels: The labels in the order of the column `probabilities`.
-    """
+    """Return the texts as rows of the published files; `labels` are in the order of the column `probabilities`."""
     listed = ({"probabilities": _probabilities(text, labels), "labels": list(text.labels)} for text in texts)
     return [
         {name: lists[name] if name in lists else strict(getattr(text, name)) for name in columns}

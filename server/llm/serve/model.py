@@ -92,11 +92,7 @@ class ChatModel:
 
 
 class Batches:
-    """A thread that has an engine to itself.
-
-    Args:
-        engine: The engine; only this thread calls it.
-    """
+    """A thread that has an engine to itself."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
