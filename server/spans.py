@@ -17,6 +17,7 @@ REASONS = ("unplanned type", "unbalanced tags", "nested tags", "empty span")
 _UNPLANNED, _UNBALANCED, _NESTED, _EMPTY = REASONS
 _TAG = re.compile(rf"<(/?)({NAME.pattern})>")
 _WORD = re.compile(rf"(?:<({NAME.pattern})>.*?</\1>|\S)+", re.DOTALL)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,11 @@ def remove_tags(text: str) -> str:
 def words(text: str) -> list[re.Match[str]]:
     """Return the words of a text with marks, in which a span counts as one word, so that no span is split."""
     return list(_WORD.finditer(text))
+
+
+def split_tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return the words and symbols of a text without marks, each with its start and end."""
+    return [(token.group(), token.start(), token.end()) for token in _TOKEN.finditer(text)]
 
 
 def _trimmed(text: str, start: int, name: str) -> Span:

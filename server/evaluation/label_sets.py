@@ -37,12 +37,7 @@ _TEXTS = Sequence[Candidate] | Sequence[Record]
 
 
 def compare_label_sets(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the group for `metrics.json`; empty unless texts have several labels and there are held-out texts.
-
-    Args:
-        measured: The synthetic texts, the test texts and the settings.
-        zero_shot: Texts that the same models wrote before any answer; may be empty.
-    """
+    """Return the group for `metrics.json`; empty unless texts have several labels and there are held-out texts."""
     if not measured.several or not measured.test or not measured.candidates:
         return {}
     texts, rows = min(len(zero_shot), len(measured.candidates)), len(measured.test)

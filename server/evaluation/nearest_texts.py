@@ -22,9 +22,6 @@ _ROWS = 512
 def nearest_texts(measured: Measured) -> dict[str, Any]:
     """Return the texts with the most votes for `metrics.json`.
 
-    Args:
-        measured: The synthetic texts and the test texts, with their vectors.
-
     Returns:
         A list of at most `_MOST` pairs, the most votes first. A pair consists of the line (from 0) of a text in
         `synthetic.jsonl` and the number of held-out texts to which this synthetic text is nearest, by cosine

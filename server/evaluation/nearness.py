@@ -32,12 +32,7 @@ _DEFINITION = (
 
 
 def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the comparison for `metrics.json`; empty if the task has labels, or without held-out or synthetic texts.
-
-    Args:
-        measured: The synthetic texts, the test texts and the settings.
-        zero_shot: Texts that the same models wrote before any answer; may be empty.
-    """
+    """Return the comparison for `metrics.json`; empty with labels, or without held-out or synthetic texts."""
     if measured.labelled or not measured.test or not measured.candidates:
         return {}
     held_out = measured.drawn([record.text for record in measured.test], "nearness", len(measured.test))

@@ -26,12 +26,7 @@ def classifier_document(
 ) -> TrainedClassifier:
     """Return the document of a classifier that was learned from a run's released numbers or texts, with its guarantee.
 
-    Args:
-        trained: The classifier.
-        source: Description of what it was learned from.
-        run: The run that asked the parties.
-        encoder: Digest of the encoder.
-        privacy: The run's `privacy.json`.
+    The arguments are those of `TrainedClassifier`.
     """
     return TrainedClassifier(
         statement=numbers_guarantee(privacy, run),

@@ -30,8 +30,9 @@ second."""
 _DEFINITION = (
     "The same models without the hospitals: the small model trained on {texts} texts that the language models wrote "
     "before any answer, with the labels as requested, of {written}; as_many: on as many of the {synthetic} synthetic "
-    "texts. A larger set gives the mean over random choices ({trainings}). difference: accuracy of as_many minus that of "
-    "the former, with its {interval}. Intervals of the accuracies are over the test texts alone (Clopper and Pearson)."
+    "texts. A larger set gives the mean over random choices ({trainings}). difference: accuracy of as_many minus that "
+    "of the former, with its {interval}. Intervals of the accuracies are over the test texts alone (Clopper and "
+    "Pearson)."
 )
 _TEST_TEXTS = (
     "95% interval over the test texts{trainings}, paired (Bonett and Price 2012), not over the choice of the training "
@@ -40,12 +41,7 @@ _TEST_TEXTS = (
 
 
 def compare_with_zero_shot(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the comparison for `metrics.json`; empty without labels or without held-out, synthetic or zero-shot texts.
-
-    Args:
-        measured: The synthetic texts, the test texts and the settings.
-        zero_shot: Texts that the same models wrote before any answer, with the requested labels.
-    """
+    """Return the comparison for `metrics.json`; empty without labels or without texts of all three kinds."""
     sets = {"zero_shot": zero_shot, "as_many": measured.candidates}
     if not measured.one_label or not measured.test or not all(sets.values()):
         return {}

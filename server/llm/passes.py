@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -71,14 +71,14 @@ class HowToAsk(TypedDict, total=False):
 
     Attributes:
         cleaner: Rules for the texts; without it, they stay as they are.
-        run_texts: Texts that the run already has.
+        run_texts: Texts that the run already has, before the call.
         progress: Called with each reply when it arrives.
         most_lost: Share of the texts, or requests, that may be lost (`server.settings.schema.Llm`).
         unusable: Receives the replies without a usable text, also if an error is raised.
     """
 
     cleaner: Cleaner
-    run_texts: Container[str]
+    run_texts: Iterable[str]
     progress: Callable[[Reply], object]
     most_lost: float
     unusable: Unusable
@@ -97,7 +97,7 @@ class Call:
         providers: Mapping[str, Provider],
         *,
         cleaner: Cleaner = PLAIN,
-        run_texts: Container[str] = (),
+        run_texts: Iterable[str] = (),
         progress: Callable[[Reply], object] = lambda _: None,
         most_lost: float = MOST_LOST,
         unusable: Unusable | None = None,
@@ -105,7 +105,7 @@ class Call:
         self.use, self.passes = Use(), 0
         self._most_lost = most_lost
         self._providers, self._cleaner, self._progress = providers, cleaner, progress
-        self._known = _Known(run_texts)
+        self._known = set(run_texts)
         self._unusable: Unusable = [] if unusable is None else unusable
         self._writers: dict[str, None] = {}
         self._idle: dict[str, Counter[str]] = {}
@@ -146,7 +146,7 @@ class Call:
             if reply.loss is None and len(reply.texts) < request.n:
                 reply = replace(reply, loss="short")  # noqa: PLW2901
             cleaned, changed = self._cleaner.clean(reply.texts, request, run_texts=self._known)
-            self._known.add(cleaned)
+            self._known.update(cleaned)
             self.use.add(model, request, reply, changed)
             answers[place] = WrittenTexts(
                 texts=[(model, text) for text in cleaned], failed=reply.loss == "failed" and not cleaned
@@ -273,17 +273,3 @@ def _ask_each(ask: Callable[[str], None], local: Sequence[str], remote: Sequence
     except (KeyboardInterrupt, SystemExit):
         cancel_requests()
         raise
-
-
-class _Known:
-    """Texts that the run already has, from before the call and from the call itself."""
-
-    def __init__(self, before: Container[str]) -> None:
-        self._before = before
-        self._new: set[str] = set()
-
-    def __contains__(self, text: object) -> bool:
-        return text in self._before or text in self._new
-
-    def add(self, texts: Sequence[str]) -> None:
-        self._new.update(texts)

@@ -108,7 +108,6 @@ def fill_in(task: Task, label: str | None, source: str, *, blanks: float, **comm
     Such requests are used in Aug-PE and in DPGA-TextSyn's second mutation.
     """
     positive(blanks=blanks)
-    in_range(0, 1, blanks=blanks)
     return replace(_plain(task, label, **common), source=(source,), blanks=blanks)
 
 

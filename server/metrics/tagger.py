@@ -7,7 +7,6 @@ The text gets the most probable sequence in which an inside tag only follows a b
 not worth a further dependency.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from common.errors import DataError
 from server.metrics.accuracy import fit_in_one_thread
-from server.spans import Marked, Span, Spans
+from server.spans import Marked, Span, Spans, split_tokens
 
 DEFINITION = (
     "Logistic regression (L2, C = 10) on each word with its neighbours, its shape and its first and last letters, and "
@@ -24,7 +23,6 @@ DEFINITION = (
 )
 """Text that defines the figures in reports."""
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _OUTSIDE = "O"
 _REACH = 2  # words on either side that a word is judged by
 _ITERATIONS = 200
@@ -46,7 +44,7 @@ def train_and_tag(train: Sequence[Marked], texts: Sequence[str]) -> list[Spans]:
     counts = vocabulary.fit_transform(_rows([text.text for text in train]))
     model = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
     chances = model.predict_log_proba(vocabulary.transform(_rows(texts)))
-    tokens = [_tokens(text) for text in texts]
+    tokens = [split_tokens(text) for text in texts]
     of_texts = np.split(chances, np.cumsum([len(of_text) for of_text in tokens])[:-1])
     names = tuple(model.classes_.tolist())
     return [_spans(words, likeliest_tags(names, rows)) for words, rows in zip(tokens, of_texts, strict=True)]
@@ -93,15 +91,10 @@ def span_scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
     }
 
 
-def _tokens(text: str) -> list[tuple[str, int, int]]:
-    """Return the words and symbols of a text, each with its start and end positions."""
-    return [(at.group(), at.start(), at.end()) for at in _TOKEN.finditer(text)]
-
-
 def _tags(text: Marked) -> Iterator[str]:
     """Yield the tag of each word; a word that is only partly in a span counts as outside."""
     waiting = list(reversed(text.spans))
-    for _, start, end in _tokens(text.text):
+    for _, start, end in split_tokens(text.text):
         while waiting and waiting[-1].end <= start:
             waiting.pop()
         span = waiting[-1] if waiting and waiting[-1].start <= start and end <= waiting[-1].end else None
@@ -131,7 +124,7 @@ def _valid_steps(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.
 def _rows(texts: Sequence[str]) -> Iterator[list[str]]:
     """Yield the features of each word of all texts."""
     for text in texts:
-        yield from _features([word for word, *_ in _tokens(text)])
+        yield from _features([word for word, *_ in split_tokens(text)])
 
 
 def _features(words: Sequence[str]) -> Iterator[list[str]]:

@@ -111,13 +111,7 @@ def card(
 ) -> Card:
     """Return the card, which takes from a run's documents only what may be published.
 
-    Args:
-        run: The run's `run.json`.
-        privacy: The run's `privacy.json`.
-        terms: Statements of the person who publishes the texts.
-        texts: The synthetic texts.
-        public: The public texts; empty if they are left out.
-        published: Day of the publication.
+    The public texts are empty if they are left out.
     """
     say = catalogue(__package__)
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
@@ -144,13 +138,7 @@ def card(
 
 
 def card_rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the texts as rows of the published files.
-
-    Args:
-        texts: The texts.
-        columns: Names of the columns.
-        labels: The labels in the order of the column `probabilities`.
-    """
+    """Return the texts as rows of the published files; `labels` are in the order of the column `probabilities`."""
     listed = ({"probabilities": _probabilities(text, labels), "labels": list(text.labels)} for text in texts)
     return [
         {name: lists[name] if name in lists else strict(getattr(text, name)) for name in columns}

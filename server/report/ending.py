@@ -34,8 +34,8 @@ def ending(run: Path, following: Callable[[Judgement], str] | None = None) -> It
 
     Args:
         run: The run folder.
-        following: Returns the next command for a judgement on the texts, empty for none. If it is None or the judgement is in `DOUBTS`,
-            the next command measures the texts on different test texts.
+        following: Returns the next command for a judgement on the texts, empty for none. If it is None or the judgement
+            is in `DOUBTS`, the next command measures the texts on different test texts.
     """
     metrics, summary = Metrics.read(run, []) or Metrics(), RunSummary.read(run, [])
     privacy, quality, count = Privacy.read(run, []), read_quality(metrics), len(split(text_of(run / TEXTS)))

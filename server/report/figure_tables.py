@@ -41,9 +41,6 @@ def better(name: str) -> str | None:
 def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
     """Return the tables of a page, without the figures that the page shows elsewhere.
 
-    Args:
-        groups: The groups of `metrics.json`.
-
     Returns:
         Tables with "title", "private", "columns" (headings), "marked" (headings of private records), "rows",
         "has_rows", "has_words" and "notes". A row has "name", "better", "private", "cells" (a figure or None for each

@@ -28,11 +28,11 @@ def started():
 
 
 @contextmanager
-def visiting(chromium, link):
-    """Yield a function that opens a page's link as a person does, and records the page's requests and errors."""
+def watching(chromium):
+    """Yield a function that makes an empty page and records the page's requests and errors."""
     contexts = []
 
-    def entered(**settings):
+    def watched(**settings):
         context = chromium.new_context(viewport={"width": 1280, "height": 900}, **settings)
         contexts.append(context)
         page = context.new_page()
@@ -40,14 +40,26 @@ def visiting(chromium, link):
         page.on("request", lambda request: page.asked.append(request.url))
         page.on("console", lambda message: page.said.append(message.text))
         page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.root = link.partition("enter/")[0]
-        page.goto(link)
-        page.wait_for_url(page.root)
         return page
 
-    yield entered
+    yield watched
     for context in contexts:
         context.close()
+
+
+@contextmanager
+def visiting(chromium, link):
+    """Yield a function that opens a page's link as a person does, on a page of `watching`."""
+    with watching(chromium) as watched:
+
+        def entered(**settings):
+            page = watched(**settings)
+            page.root = link.partition("enter/")[0]
+            page.goto(link)
+            page.wait_for_url(page.root)
+            return page
+
+        yield entered
 
 
 def unfolded(page):

@@ -1,9 +1,12 @@
 """Small sets of synthetic and real texts of two classes, and settings, for tests of figures."""
 
+import json
+
 import numpy as np
 
 from common.domain import Record
-from server.documents.metrics import Figure
+from server.documents.codec import strict
+from server.documents.metrics import Figure, Metrics
 from server.domain import Candidate
 from server.evaluation.small_model import Evaluation
 from server.settings.evaluation import METRICS, Training
@@ -33,6 +36,11 @@ def measured_parts(*, settings=None, **changes):
         | changes
         | {"evaluation": Evaluation(**chosen)}
     )
+
+
+def as_read(groups):
+    """Return groups of figures as they are read from their file."""
+    return Metrics(content=json.loads(json.dumps(strict(groups))))
 
 
 def figures(group):

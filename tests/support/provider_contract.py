@@ -85,24 +85,12 @@ class ProviderContract:
         assert provider.remote in (True, False)
         provider.check()
 
-    def test_no_more_texts_than_asked_none_blank(self, provider: Provider):
-        for reply in provider.generate(requests(3, n=2)):
-            assert len(reply.texts) <= 2
-            assert all(text and text == text.strip() for text in reply.texts)
-
-    def test_a_reply_without_texts_says_why(self, provider: Provider):
+    def test_what_is_written_is_counted_and_a_reply_without_texts_says_why(self, provider: Provider):
         for reply in provider.generate(requests(3)):
             assert reply.loss in (None, *LOSSES)
             assert reply.texts or reply.loss
             assert 0 <= reply.cached_tokens <= reply.input_tokens
-
-    def test_something_is_written_and_counted(self, provider: Provider):
-        replies = provider.generate(requests(3))
-        assert any(reply.texts for reply in replies)
-        for reply in replies:
-            assert reply.input_tokens >= 0
-            assert reply.output_tokens >= 0
-            assert reply.output_tokens > 0 or not reply.texts
+            assert reply.output_tokens >= bool(reply.texts)
 
     def test_no_request_no_reply(self, provider: Provider):
         assert provider.generate([]) == []

@@ -11,9 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from server.domain import Example
-from server.spans import Span, mark_spans
+from server.spans import Span, mark_spans, split_tokens
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIGIT = re.compile(r"\d")
 
 Phrase = tuple[str, ...]
@@ -72,7 +71,7 @@ class Lexicon:
 
 def _tokens(text: str) -> list[tuple[str, int, int]]:
     """Return the words and symbols of a text, in the form used for comparison, each with its start and end."""
-    return [(_DIGIT.sub("0", at.group().casefold()), at.start(), at.end()) for at in _TOKEN.finditer(text)]
+    return [(_DIGIT.sub("0", word.casefold()), start, end) for word, start, end in split_tokens(text)]
 
 
 def _marked_phrases(tokens: Sequence[tuple[str, int, int]], spans: dict[tuple[int, int], str]) -> Iterator[Phrase]:

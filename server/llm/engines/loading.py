@@ -48,14 +48,7 @@ class ModelCheckpoint:
     ) -> Self:
         """Find a checkpoint, and read its configuration and tokenizer; for the settings see `server.llm.local.Local`.
 
-        Args:
-            model: Folder, GGUF file, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-            what: What errors call it.
-            name: Name of the model in errors about its engine.
-            engine: The engine; None chooses OpenVINO for a GGUF file alone, which no other engine reads.
-            device: Device as torch names it; None uses the best that the engine can use here.
-            device_setting: Name of the setting for the device, in errors.
-            local_files_only: If false, files missing from the cache are downloaded.
+        In errors, `what` stands for the checkpoint, `name` for the model and `device_setting` for the setting `device`.
 
         Raises:
             ConfigError: There is no such checkpoint, engine or device here, or they do not fit together.

@@ -57,9 +57,7 @@ def provider(
     one_by_one = Remote(chat=chat, spending=spending)
     if not batches:
         return one_by_one
-    return MessageBatches(
-        chat=chat, read=completion, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending
-    )
+    return MessageBatches(chat=chat, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,30 +118,30 @@ class Messages:
         body["max_tokens"] = max_tokens or body["max_tokens"]
         answer = await client.messages.create(**body)
         refuse_reported_error(answer)
-        return completion(answer)
+        return self.read(answer)
 
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means an unknown model. A gateway that lists no models sends another type of error."""
         return bool(error.type == "not_found_error")
 
+    @staticmethod
+    def read(message: object) -> ChatReply:
+        """Convert a message of the API to a completion. Only its blocks of text count, not those of reasoning.
 
-def completion(message: object) -> ChatReply:
-    """Convert a message of the API to a completion. Only its blocks of text count, not those of reasoning.
-
-    Raises:
-        MalformedError: The answer is not a message. The SDK validates nothing: a gateway's error page arrives as a
-            string, a missing field as None.
-    """
-    if not isinstance(message, Message) or not isinstance(message.content, list):
-        raise MalformedError
-    use: Any = message.usage
-    return ChatReply(
-        text="".join(text_of(block.text) or "" for block in message.content if isinstance(block, TextBlock)),
-        usage=Usage(
-            input=getattr(use, "input_tokens", None) or 0,
-            cached=getattr(use, "cache_read_input_tokens", None) or 0,
-            kept=getattr(use, "cache_creation_input_tokens", None) or 0,
-            output=getattr(use, "output_tokens", None) or 0,
-        ),
-        loss=_LOSSES.get(str(message.stop_reason)),
-    )
+        Raises:
+            MalformedError: The answer is not a message. The SDK validates nothing: a gateway's error page arrives as a
+                string, a missing field as None.
+        """
+        if not isinstance(message, Message) or not isinstance(message.content, list):
+            raise MalformedError
+        use: Any = message.usage
+        return ChatReply(
+            text="".join(text_of(block.text) or "" for block in message.content if isinstance(block, TextBlock)),
+            usage=Usage(
+                input=getattr(use, "input_tokens", None) or 0,
+                cached=getattr(use, "cache_read_input_tokens", None) or 0,
+                kept=getattr(use, "cache_creation_input_tokens", None) or 0,
+                output=getattr(use, "output_tokens", None) or 0,
+            ),
+            loss=_LOSSES.get(str(message.stop_reason)),
+        )

@@ -33,7 +33,6 @@ class MessageBatches:
 
     Args:
         chat: Protocol of the model's server, with the model's settings.
-        read: Converts one answer to a completion, or raises `MalformedError`.
         one_by_one: The same model with single requests, which provides `check`, `estimate` and `identity`.
         poll: Seconds between two requests for the status of a batch.
         folder: Folder for notes on batches in progress; None writes no notes.
@@ -47,7 +46,6 @@ class MessageBatches:
         self,
         *,
         chat: "Messages",
-        read: Callable[[object], ChatReply],
         one_by_one: Remote,
         poll: float,
         folder: Path | None,
@@ -57,7 +55,7 @@ class MessageBatches:
         settings = chat.settings
         self.name, self.identity = one_by_one.name, one_by_one.identity
         self.check, self.estimate = one_by_one.check, one_by_one.estimate
-        self._chat, self._completion, self._poll = chat, read, poll
+        self._chat, self._poll = chat, poll
         self._render, self._max_tokens, self._clock = settings.prompts.render, settings.max_tokens, settings.clock
         self._price = settings.token_price()
         self._spending = spending or Spending()
@@ -159,7 +157,7 @@ class MessageBatches:
         if result.type != "succeeded":
             return ChatReply(text="", usage=Usage(), loss="failed")
         try:
-            return self._completion(result.message)
+            return self._chat.read(result.message)
         except MalformedError:
             return ChatReply(text="", usage=Usage(), loss="malformed")
 

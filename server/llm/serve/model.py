@@ -35,9 +35,8 @@ class ChatModel:
     """A causal model with a chat template, loaded.
 
     Args:
-        model: Folder, GGUF file, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
+        model, device: As in `server.llm.local.Local`.
         engine: "transformers" or "openvino"; None chooses "openvino" where there is a GGUF file.
-        device: Device of transformers; None uses the GPU, if there is one.
         top_p: For requests that name none; small models write nonsense with 1.
 
     Attributes:
@@ -93,11 +92,7 @@ class ChatModel:
 
 
 class Batches:
-    """A thread that has an engine to itself.
-
-    Args:
-        engine: The engine; only this thread calls it.
-    """
+    """A thread that has an engine to itself."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

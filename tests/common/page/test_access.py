@@ -47,6 +47,11 @@ def routes(browser):
     return [(method, f"{mount.path}{path}") for method, path in found]
 
 
+def form_of(browser, method):
+    """The form of a request with this method: for POST, with the session's own token."""
+    return {door.FORM_TOKEN: browser.access.form_token(browser.cookie)} if method == "POST" else None
+
+
 def is_refused(response, statuses=(403,)):
     """Whether it is the one page of all refusals, which sets no cookie."""
     refused = response.status_code in statuses and "This page is not open to you" in response.text
@@ -55,18 +60,16 @@ def is_refused(response, statuses=(403,)):
 
 def test_each_route_is_closed_without_with_an_old_and_with_a_wrong_session(browser):
     for method, path in routes(browser):
-        form = {door.FORM_TOKEN: browser.access.form_token("")} if method == "POST" else None
+        form = form_of(browser, method)
         for cookie in ("", "wrong", browser.access.link.rpartition("/")[2]):
             assert is_refused(browser.ask(method, path, cookie=cookie, form=form))
         assert is_refused(browser.ask(method, path, headers={"cookie": None}, form=form))
     browser.enter()
-    form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)}
-    browser.clock.now = door.SESSION_LIFE - 1
-    for method, path in routes(browser):
-        assert not is_refused(browser.ask(method, path, form=form if method == "POST" else None))
-    browser.clock.now = door.SESSION_LIFE
-    for method, path in routes(browser):
-        assert is_refused(browser.ask(method, path, form=form if method == "POST" else None))
+    for time in (door.SESSION_LIFE, door.SESSION_LIFE - 1):  # at the end the person logs out
+        browser.clock.now = time
+        for method, path in routes(browser):
+            refused = is_refused(browser.ask(method, path, form=form_of(browser, method)))
+            assert refused == (time == door.SESSION_LIFE)
 
 
 def test_each_route_is_closed_once_the_person_has_logged_out(browser):
@@ -77,9 +80,8 @@ def test_each_route_is_closed_once_the_person_has_logged_out(browser):
     response = browser.post("leave")
     assert response.status_code == 200
     assert f'{browser.access.cookie_name}=""' in response.headers["set-cookie"]
-    form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)}
     for method, path in routes(browser):
-        assert is_refused(browser.ask(method, path, form=form if method == "POST" else None))
+        assert is_refused(browser.ask(method, path, form=form_of(browser, method)))
     assert is_refused(browser.ask("GET", browser.access.link.removeprefix(browser.access.origin)))
 
 
@@ -95,7 +97,7 @@ def test_a_cookie_of_another_server_does_not_lock_the_page(browser):
 def test_each_route_is_closed_under_another_name_and_to_other_methods(browser):
     browser.enter()
     for method, path in routes(browser):
-        form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)} if method == "POST" else None
+        form = form_of(browser, method)
         for host in (
             "evil.example",
             "evil.example:8470",
@@ -109,9 +111,8 @@ def test_each_route_is_closed_under_another_name_and_to_other_methods(browser):
         for other in ("HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
             assert browser.ask(other, path).status_code == 405
         wrong = {"GET": "POST", "POST": "GET"}[method]
-        mine = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)} if wrong == "POST" else None
         both = {(method, path), (wrong, path)} <= set(routes(browser))
-        assert both or browser.ask(wrong, path, form=mine).status_code == 405
+        assert both or browser.ask(wrong, path, form=form_of(browser, wrong)).status_code == 405
 
 
 def test_each_form_needs_our_origin_our_token_and_our_kind_of_form(opened):

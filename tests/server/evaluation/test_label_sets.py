@@ -1,17 +1,13 @@
 """What classifiers of texts with several labels learn with and without the hospitals, on the same test texts."""
 
-import json
-
 import numpy as np
 
 from common.domain import Record
-from server.documents.codec import strict
-from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.evaluation.figures import Measured
 from server.evaluation.label_sets import compare_label_sets
 from server.report.quality import read_quality
-from tests.support.measured_texts import WORDS, measured_parts
+from tests.support.measured_texts import WORDS, as_read, measured_parts
 
 NAMES = ("apple", "berry", "cherry")
 
@@ -35,8 +31,7 @@ def texts(count, seed, *, wrong=0.0):
 def gain(synthetic, zero_shot):
     test = [Record(text.text, text.label, more=text.more) for text in texts(60, 99)]
     groups = compare_label_sets(Measured(**measured_parts(candidates=synthetic, test=test)), zero_shot)
-    metrics = Metrics(content=json.loads(json.dumps(strict(groups))))
-    return read_quality(metrics).gain
+    return read_quality(as_read(groups)).gain
 
 
 def test_better_texts_are_a_clear_gain_as_good_ones_none_and_few_tell_nothing():

@@ -1,14 +1,12 @@
 """Distances from real texts, in a task without labels: of the texts, of those without the hospitals, of real ones."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from common.domain import UNLABELLED, Record
-from server.documents.codec import strict
-from server.documents.metrics import Figure, Metrics
+from server.documents.metrics import Figure
 from server.domain import Candidate
 from server.evaluation.figures import WITHOUT_LABELS, Measured
 from server.evaluation.nearness import nearness
@@ -17,7 +15,7 @@ from server.evaluation.small_model import metrics as small_model
 from server.evaluation.zero_shot import compare_with_zero_shot
 from server.report.quality import read_quality
 from tests.support import measured_texts
-from tests.support.measured_texts import measured_parts
+from tests.support.measured_texts import as_read, measured_parts
 
 HELD_OUT = [Record(record.text, UNLABELLED) for record in measured_texts.records(104, 60)]
 NEAR = [Candidate(text=record.text, label=UNLABELLED, model="m", round=0) for record in HELD_OUT[1::2]]
@@ -30,7 +28,7 @@ def measured(candidates, test=tuple(HELD_OUT), **changes):
 
 def read(candidates, zero_shot, test=tuple(HELD_OUT)):
     groups = nearness(measured(candidates, test), zero_shot)
-    return read_quality(Metrics(content=json.loads(json.dumps(strict(groups)))))
+    return read_quality(as_read(groups))
 
 
 def test_nearer_texts_are_a_clear_gain_farther_ones_a_loss_and_the_same_ones_neither():

@@ -1,18 +1,16 @@
 """The synthetic texts against those that the same models wrote without the hospitals, on the same test texts."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from server.documents.codec import strict
 from server.documents.metrics import Metrics
 from server.evaluation.figures import Measured
 from server.evaluation.zero_shot import compare_with_zero_shot
 from server.report.quality import read_quality
 from tests.support.federations import ENCODER
-from tests.support.measured_texts import candidates, measured_parts
+from tests.support.measured_texts import as_read, candidates, measured_parts
 
 
 def texts(count, *, wrong=0):
@@ -23,7 +21,7 @@ def texts(count, *, wrong=0):
 
 def metrics(synthetic, zero_shot, **changes):
     groups = compare_with_zero_shot(Measured(**measured_parts(candidates=synthetic, **changes)), zero_shot)
-    return Metrics(content=json.loads(json.dumps(strict(groups))))
+    return as_read(groups)
 
 
 def gain(measured):

@@ -87,5 +87,5 @@ def test_reasoning_that_took_all_tokens_is_truncated():
 @pytest.mark.parametrize("text", [None, 3, "one"])
 def test_blocks_of_any_type_are_read(text):
     content = [{"type": "thinking", "thinking": "two"}, {"type": "new"}, {"type": "text", "text": text}]
-    answer = anthropic.completion(Message.construct(content=content, stop_reason=["x"], usage=None))
+    answer = anthropic.Messages.read(Message.construct(content=content, stop_reason=["x"], usage=None))
     assert answer.text == (text if isinstance(text, str) else "")

@@ -21,8 +21,9 @@ from server.report.figure_tables import tables
 from server.report.quality import read_utility, reason_not_measured
 from server.report.verdict import Judgement
 from server.report.write import RELEASE as FILE
-from server.report.write import write_report
-from tests.support.documents import edit_rounds, privacy, summary, summary_json, write_run
+from server.report.write import escape_markdown, write_report
+from server.settings.evaluation import METRICS
+from tests.support.documents import edit, edit_rounds, privacy, summary, summary_json, write_run
 from tests.support.pages import Page
 from tests.support.screens import assert_accepted, under_headings
 
@@ -39,6 +40,7 @@ MEASURED = {
     "nearness": {"test_records": 90, "nearness": {"texts": 40, "fid": {"value": 0.5, "interval": [-0.1, 1.1]}}},
     "federated": {"federated": {"accuracy": ACCURACY}},
 }
+TESTS = vars(catalogue("server.report").tests)
 OF_SOME = vars(catalogue("server.report").tests_of_some)
 REASON = "for this and no other reason"
 FAILED = {"value": None, "reason": REASON}
@@ -89,8 +91,28 @@ def test_what_was_not_measured_has_one_reason_everywhere(tmp_path, name, status,
     assert "Nothing." in section(run, "What was tested") or name == "drowned"
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_group_of_figures_is_named_as_tested_or_not(metric):
+    assert metric.replace("_", " ") in TESTS
+
+
+def test_a_test_is_either_done_or_not(tmp_path):
+    write_report(run := write_run(tmp_path / "run"))
+    done, missing = section(run, "What was tested"), section(run, "What was not tested")
+    for title in TESTS:
+        named = f"- **{title.capitalize()}**"
+        assert (named in done) != (named in missing)
+
+
+def test_what_others_wrote_stays_text(tmp_path):
+    run = edit(write_run(tmp_path / "run"), "run.json", purpose="a | b\n## <b>Approved</b>")
+    write_report(run)
+    assert r"| Purpose | a \| b \#\# \<b\>Approved\</b\> |" in (run / FILE).read_text("utf-8")
+    assert escape_markdown("[x](y)") == r"\[x\](y)"
+
+
 def test_the_reason_of_a_failed_test_is_in_the_list_of_what_was_not_tested(tmp_path):
-    names = [title for title in OF_SOME | vars(catalogue("server.report").tests) if title != "privacy"]
+    names = [title for title in OF_SOME | TESTS if title != "privacy"]
     metrics = {title.replace(" ", "_"): {"definition": "d", "one": FAILED, "two": FAILED} for title in names}
     run = written(tmp_path, metrics | {"privacy": FAILED})
     assert section(run, "What was tested").strip() == "Nothing."
