@@ -23,7 +23,7 @@ from common.versions import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-SMALL = ("method.samples=60", "method.rounds=2", "task.records_per_party=16", "task.test_records=24")
+SMALL = ("method.samples=36", "method.rounds=2", "task.records_per_party=16", "task.test_records=24")
 LABORATORY = "simulations/laboratory/"
 HOSPITAL = "configs/deployment/hospital"
 """Where the compose file has a hospital's keys and records."""
