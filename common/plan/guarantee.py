@@ -11,7 +11,6 @@ than epsilon alone implies. `epsilon_pure` returns the same epsilon as `verify`,
 `epsilon_if_all_add_noise` is no guarantee: it is what readers face if no party is corrupt.
 """
 
-import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -141,7 +140,6 @@ def _with_shares(plan: Plan, shares: int, records: int = 1) -> float:
     return min(bound, planned) if shares > plan.noise_parties else bound
 
 
-@functools.lru_cache(maxsize=16)  # a run states the guarantee of its plan after each round
 def _guesses(plan: Plan, shares: int, records: int = 1) -> Guesses:
     trade_off = accountant.trade_off(_of_group(plan.releases(shares), records), plan.delta)
     return Guesses.of(trade_off, _with_shares(plan, shares, records), plan.delta)
