@@ -1,7 +1,6 @@
 """A small complete run: every file of its folder, readable and in agreement with all others."""
 
 import math
-from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
@@ -55,7 +54,7 @@ def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(r
     assert all(row.keys() == {"text", "label", "model", "round", "weight"} and row["text"].strip() for row in rows)
     assert {row["weight"] for row in rows} == {1.0}
     labels = build_components(load_settings(run)).plan.labels
-    assert Counter(row["label"] for row in rows) == dict.fromkeys(labels, SAMPLES // len(labels))
+    assert sorted(row["label"] for row in rows) == sorted(SAMPLES // len(labels) * labels)
     for number, line in enumerate(rounds, 1):
         assert line["round"] == number
         of_round = [row["model"] for row in rows if row["round"] == number]
