@@ -226,7 +226,7 @@ def test_a_whole_run_works_with_a_pretrained_encoder(random_model, tmp_path):
     from tests.support.runs import lines, tiny
 
     folder = tiny(tmp_path / "run", "embedding=pretrained", f"embedding.name_or_path={random_model}", "method.rounds=2")
-    assert len(lines(folder, "synthetic.jsonl")) == 60
+    assert len(lines(folder, "synthetic.jsonl")) == 48
 
 
 @pytest.mark.parametrize("name", ["simulation", "server"])

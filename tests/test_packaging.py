@@ -23,7 +23,7 @@ from common.versions import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-SMALL = ("method.samples=60", "method.rounds=2", "task.records_per_party=16", "task.test_records=24")
+SMALL = ("method.samples=36", "method.rounds=2", "task.records_per_party=16", "task.test_records=24")
 LABORATORY = "simulations/laboratory/"
 HOSPITAL = "configs/deployment/hospital"
 """Where the compose file has a hospital's keys and records."""
@@ -121,6 +121,6 @@ def test_the_commands_run_where_the_wheel_alone_is_installed(wheel, tmp_path):
     for command in PROJECT["scripts"]:
         assert said(command, "--version").startswith(f"{command}: caucus {PROJECT['version']}, ")
     said("caucus-simulate", *SMALL, "task.public_notes=120", f"hydra.run.dir={tmp_path}/run")
-    assert len((tmp_path / "run" / "synthetic.jsonl").read_text("utf-8").splitlines()) == 60
+    assert len((tmp_path / "run" / "synthetic.jsonl").read_text("utf-8").splitlines()) == 36
     assert (tmp_path / "run" / "report.html").exists()
     assert json.loads(said("caucus-coordinator", "plan", "--json"))["epsilon"] == 4

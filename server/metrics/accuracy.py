@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from common.errors import DataError
 from common.models.encoder import TextEncoder
@@ -87,8 +87,14 @@ def fit_in_one_thread(model: Any, *data: Any) -> Any:
 
     The products are small: on a busy machine threads that wait for each other took thirty times as long.
     """
-    with threadpool_limits(1, "blas"):
+    with _thread_pools().limit(limits=1, user_api="blas"):
         return model.fit(*data)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Return the thread pools of all libraries; to search for them takes longer than to fit a small model."""
+    return ThreadpoolController()
 
 
 def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:

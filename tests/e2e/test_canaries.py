@@ -35,7 +35,7 @@ def spoken(caplog, capfd):
 
 @pytest.fixture
 def task(tmp_path):
-    return labelled(tmp_path / "data")
+    return [*labelled(tmp_path / "data"), "method.samples=60"]
 
 
 def left(folder, *texts):

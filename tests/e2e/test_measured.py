@@ -19,7 +19,8 @@ ALL = "evaluation.metrics=[utility,language,fidelity,diversity,privacy,fidelity_
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("measured") / "run"
-    return tiny(folder, ALL, FAST, "evaluation.federated=0.1", "evaluation.shadows=1", "task.test_records=48")
+    sizes = ("method.samples=60", "evaluation.shadows=1", "task.test_records=48")
+    return tiny(folder, ALL, FAST, "evaluation.federated=0.1", *sizes)
 
 
 @pytest.fixture

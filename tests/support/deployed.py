@@ -18,7 +18,7 @@ from tests.support.runs import read
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
 SMALL = (
-    *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
+    *("method=wasp", "method.samples=48", "method.rounds=3", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120"),
 )
 """The settings in `tests.support.runs.SMALL`, so that the same run can also be made in process."""
