@@ -37,9 +37,10 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # n
 
 def command_to_copy(program: str, *arguments: str) -> str:
     """Return a command line of one of our programs, with the folder that it was started from unless PATH has it."""
-    beside, found = os.path.join(os.path.dirname(sys.argv[0]), program), shutil.which(program)  # noqa: PTH118 Path loses ./
-    needs_folder = os.path.isfile(beside) and not (found and os.path.samefile(beside, found))
-    return shlex.join([beside if needs_folder else program, *arguments])
+    beside, found = Path(sys.argv[0]).parent / program, shutil.which(program)
+    if beside.is_file() and not (found and beside.samefile(found)):
+        program = str(beside) if beside.parent.name else f"./{program}"
+    return shlex.join([program, *arguments])
 
 
 def parser(

@@ -252,16 +252,16 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
 
 
 @pytest.mark.parametrize(
-    ("queries", "epsilon", "judgement", "tried"),
+    ("privacy", "judgement", "tried"),
     [
-        ([{}], 4, Judgement.HELPS, ["--multirun", "privacy.epsilon=1,4,16"]),
-        ([{}], 4, Judgement.NO_GAIN, ["privacy.epsilon=inf"]),
-        ([{}], "inf", Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
-        ([], 4, Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
+        ({}, Judgement.HELPS, ["--multirun", "privacy.epsilon=1,4,16"]),
+        ({}, Judgement.NO_GAIN, ["privacy.epsilon=inf"]),
+        ({"planned_epsilon": "inf"}, Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
+        ({"queries": []}, Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
     ],
 )
-def test_the_next_run_follows_from_the_judgement(queries, epsilon, judgement, tried, monkeypatch, tmp_path):
-    (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(queries=queries, planned_epsilon=epsilon)))
+def test_the_next_run_follows_from_the_judgement(privacy, judgement, tried, monkeypatch, tmp_path):
+    (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(**privacy)))
     SweepCallback().on_multirun_start(hydra_of(tmp_path, monkeypatch))
     assert launch._next_run(tmp_path, judgement) == ["--config-dir", "mine", *tried, "method.samples=24"]
 
