@@ -30,14 +30,14 @@ def test_a_command_to_copy_has_the_folder_of_programs_that_path_lacks(tmp_path, 
     assert (
         command_to_copy("caucus-coordinator", "evaluate", "a run") == f"{tmp_path}/caucus-coordinator evaluate 'a run'"
     )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["./caucus-simulate"])
-    assert command_to_copy("caucus-coordinator") == "./caucus-coordinator"
     monkeypatch.setenv("PATH", str(tmp_path))
     assert command_to_copy("caucus-coordinator", "evaluate") == "caucus-coordinator evaluate"
     monkeypatch.setattr(sys, "argv", [""])
     monkeypatch.setenv("PATH", "")
     assert command_to_copy("caucus-simulate") == "caucus-simulate"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["./caucus-simulate"])
+    assert command_to_copy("caucus-coordinator") == "./caucus-coordinator"
 
 
 def test_a_reader_who_has_seen_enough_ends_a_command_in_silence() -> None:
