@@ -24,11 +24,12 @@ SMALL = (
 """The settings in `tests.support.runs.SMALL`, so that the same run can also be made in process."""
 
 
-def environment():
-    """Return environment variables for commands."""
+def environment(path=()):
+    """Return environment variables for commands; in PYTHONPATH, the folders in `path` come before the repository."""
     passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
-    return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    python = ":".join(map(str, (*path, ROOT)))
+    return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
 
 
 def party(*arguments, within=(), **how):
@@ -74,11 +75,14 @@ class Deployment(deployment.Deployment):
             NAME`; keyed by that name.
         halves: Whether each hospital's party service is a separate process "hN-service", so that "hN" is only the
             relay.
+        path: Folders that come before our own code on the Python path, keyed by "coordinator" or "hN".
     """
 
-    def __init__(self, folder, count=3, *, relay_user=None, host=deployment.LOOPBACK, within=None, halves=False):
+    def __init__(
+        self, folder, count=3, *, relay_user=None, host=deployment.LOOPBACK, within=None, halves=False, path=None
+    ):
         super().__init__(folder, host=host)
-        self.halves, self.within = halves, within or {}
+        self.halves, self.within, self.path = halves, within or {}, path or {}
         self.make([demo_notes.private_notes(number, 16, 0) for number in range(count)], relay_user=relay_user)
 
     def close(self):
@@ -94,7 +98,8 @@ class Deployment(deployment.Deployment):
 
     def start(self, name, program, *arguments):
         machine = self.within.get("coordinator" if name.startswith("run-") else name, ())
-        return super().start(name, program, *arguments, environment=environment(), machine=machine)
+        at = environment(self.path.get(name, ()))
+        return super().start(name, program, *arguments, environment=at, machine=machine)
 
     def launch(self, number, options=()):
         if self.halves:
