@@ -28,7 +28,7 @@ def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(
     assert code == 1
     line = output.splitlines()[-1]
     assert "got 2 (Hospital 2" in line
-    assert "2 of 3 nodes" in output
+    assert "2 of 3 hospitals" in output
     measured("hospital gone for good, the plan needs all", gone, line)
 
     started = time.monotonic()
