@@ -58,7 +58,7 @@ class Schedule:
         self._stopped.set()
 
     def wait(self, came: float, body: m.Request | m.Reply, plan: Plan | None, index: int = 0) -> None:
-        """Wait until the reply may be sent to a message that came at this time by `clock`, in seconds.
+        """Wait until the reply to a message that came at `came` (by `clock`, in seconds) may be sent.
 
         The plan is None if public facts alone decide that the message is refused; `index` is that of its query.
         """

@@ -85,7 +85,7 @@ def read_records(
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
             if {label.strip() for label in (first, *more)} <= set(labels):
                 do = "Remove the spaces around it, and around others like it"
-            elif "labels" in row and {label.strip() for label in re.split("[,|/]", row["labels"])} <= set(labels):
+            elif "labels" in row and set(re.split(r"\s*[,;|/]\s*", row["labels"].strip(" ,;|/"))) <= set(labels):
                 do = f"Separate the labels of a text by {file_diagnosis.SEPARATOR}"
             else:
                 do = "Correct the label, or add it to task.labels"

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("caucus.simulation")
 
-YES, EPSILON = "--yes", "privacy.epsilon="
+YES = "--yes"
 OPTIONS = (RESUME, YES, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 """Options that are suggested for a misspelt option; --version is left out, since --epsilon resembles it."""
 
@@ -182,17 +182,18 @@ def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
 
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
-    others = [each for each in overrides.task if not each.lstrip("+").startswith((EPSILON, combinations.SEED))]
-    others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
     privacy = Privacy.load(folder)
     if not privacy.queries or (judgement in WITHOUT_GAIN and privacy.planned_epsilon == math.inf):
-        tried = ["--multirun", f"{combinations.SEED}0,1,2"]
+        options, tried = ["--multirun"], [f"{combinations.SEED}0,1,2"]
     elif judgement in WITHOUT_GAIN:
-        tried = [f"{EPSILON}inf"]
+        options, tried = [], ["privacy.epsilon=inf"]
     else:
-        tried = ["--multirun", f"{EPSILON}1,4,16"]
-    return [*combinations.config_dir(sources), *tried, *others]
+        options, tried = ["--multirun"], ["privacy.epsilon=1,4,16"]
+    changed = (combinations.SEED, tried[0].partition("=")[0] + "=")
+    others = [override for override in overrides.task if not override.lstrip("+").startswith(changed)]
+    others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
+    return [*combinations.config_dir(sources), *options, *tried, *others]
 
 
 def _resume(arguments: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ def command_to_copy(program: str, *arguments: str) -> str:
     """Return a command line of one of our programs, with the folder that it was started from unless PATH has it."""
     beside, found = Path(sys.argv[0]).parent / program, shutil.which(program)
     if beside.is_file() and not (found and beside.samefile(found)):
-        program = str(beside) if beside.parent.name else f"./{program}"
+        program = str(beside) if beside.parent != Path() else f"./{program}"
     return shlex.join([program, *arguments])
 
 

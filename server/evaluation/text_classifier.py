@@ -26,7 +26,7 @@ def classifier_document(
 ) -> TrainedClassifier:
     """Return the document of a classifier that was learned from a run's released numbers or texts, with its guarantee.
 
-    The arguments are those of `TrainedClassifier`.
+    `source`, `run`, `encoder` and `privacy` are as in `TrainedClassifier`.
     """
     return TrainedClassifier(
         statement=numbers_guarantee(privacy, run),

@@ -93,7 +93,7 @@ def fit_in_one_thread(model: Any, *data: Any) -> Any:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Return the thread pools of all libraries; to search for them takes longer than to fit a small model."""
+    """Return the pools of the libraries loaded so far, scikit-learn's among them: a search takes longer than a fit."""
     return ThreadpoolController()
 
 

@@ -50,6 +50,8 @@ def call_lines(expected: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 def check_calls(expected: Mapping[str, Mapping[str, Any]], settings: Settings, parts: RunComponents) -> None:
     """Ask whether to make more calls than `llm.confirm_calls`, of models that are remote or asked in chats.
 
+    The expected calls are those of `expected_calls`.
+
     Raises:
         ConfigError: There is no terminal to ask at.
         CaucusError: The answer was no.

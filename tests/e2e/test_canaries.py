@@ -35,7 +35,8 @@ def spoken(caplog, capfd):
 
 @pytest.fixture
 def task(tmp_path):
-    return [*labelled(tmp_path / "data"), "method.samples=60"]
+    # The public texts are so few that, by the votes' noise, a run may lose any share of its texts as repeated.
+    return [*labelled(tmp_path / "data"), "method.samples=60", "llm.most_lost=1"]
 
 
 def left(folder, *texts):

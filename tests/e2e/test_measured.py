@@ -79,6 +79,7 @@ def test_the_parties_were_asked_once_more_within_the_same_epsilon(run):
 
 def test_later_by_a_test_file(copy, tmp_path, capsys):
     before = read(copy, "metrics.json")
+    assert before["zero_shot"]["difference"]["interval"]
     file = tmp_path / "own.csv"
     file.write_text("text,label\n" + "fever and green sputum,pneumonia\nswollen ankles,heart failure\nodd,other\n" * 4)
     code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "diversity", "membership")

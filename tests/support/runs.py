@@ -50,7 +50,7 @@ MORE = ("orchard", "saddle", "window", "candle", "bridge", "forest", "kettle", "
 def labelled(folder, *, train=None, test=None, public=None):
     """Write the files of a task with two labels; return the overrides that name them.
 
-    Public texts have no private word. They are so few that, by the votes' noise, a run may lose any share as repeated.
+    Public texts have no private word.
     """
     folder.mkdir(parents=True, exist_ok=True)
     private = [(f"zq{i:03} qx{i % 7} vk{i % 5} jw{i % 3} zw{i:03} xk{i % 11}.", "ab"[i % 2]) for i in range(40)]
@@ -65,7 +65,6 @@ def labelled(folder, *, train=None, test=None, public=None):
         "task.labels={a: harbour and lantern, b: kettle and forest}",
         *(f"task.{name}={folder}/{name}.csv" for name in ("train", "test")),
         f"task.public_text={folder}/public.txt",
-        "llm.most_lost=1",
     ]
 
 

@@ -263,7 +263,8 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
 def test_the_next_run_follows_from_the_judgement(privacy, judgement, tried, monkeypatch, tmp_path):
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(**privacy)))
     SweepCallback().on_multirun_start(hydra_of(tmp_path, monkeypatch))
-    assert launch._next_run(tmp_path, judgement) == ["--config-dir", "mine", *tried, "method.samples=24"]
+    kept = ["++privacy.epsilon=1,4"] if "experiment_seed=0,1,2" in tried else []
+    assert launch._next_run(tmp_path, judgement) == ["--config-dir", "mine", *tried, "method.samples=24", *kept]
 
 
 def test_a_curve_has_the_interval_over_its_seeds_within_0_and_1(tmp_path):
