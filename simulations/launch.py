@@ -185,15 +185,16 @@ def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
     sources: Any = hydra_config.runtime.config_sources
     privacy = Privacy.load(folder)
     if not privacy.queries or (judgement in WITHOUT_GAIN and privacy.planned_epsilon == math.inf):
-        options, tried = ["--multirun"], [f"{combinations.SEED}0,1,2"]
+        tried = f"{combinations.SEED}0,1,2"
     elif judgement in WITHOUT_GAIN:
-        options, tried = [], ["privacy.epsilon=inf"]
+        tried = "privacy.epsilon=inf"
     else:
-        options, tried = ["--multirun"], ["privacy.epsilon=1,4,16"]
-    changed = (combinations.SEED, tried[0].partition("=")[0] + "=")
+        tried = "privacy.epsilon=1,4,16"
+    sweep = ["--multirun"] * ("," in tried)
+    changed = (combinations.SEED, tried[: tried.index("=") + 1])
     others = [override for override in overrides.task if not override.lstrip("+").startswith(changed)]
     others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
-    return [*combinations.config_dir(sources), *options, *tried, *others]
+    return [*combinations.config_dir(sources), *sweep, tried, *others]
 
 
 def _resume(arguments: Sequence[str]) -> None:

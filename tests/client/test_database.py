@@ -43,7 +43,7 @@ QUERIES = {
     "bytes as text": ("SELECT raw AS text, label FROM notes", "wrong text; .*got bytes, or a text in another encoding"),
     "an empty label": ("SELECT text, '  ' AS label FROM notes", "empty label; at .*row 1"),
     "a line end in a label": ("SELECT text, 'a\nb' AS label FROM notes", "broken label; .*row 1"),
-    "no label": ("SELECT text FROM notes", "no column label"),
+    "no label": ("SELECT text FROM notes", "there is no column label"),
     "a label twice": ("SELECT text, label, label FROM notes", "2 columns named label"),
     "another spelling": ('SELECT text, label, patient AS "User" FROM notes', "another spelling"),
     "no such table": (f"SELECT text, label FROM {SECRET}", "got a query that is malformed, or that names what"),

@@ -72,6 +72,7 @@ def test_a_hospital_has_its_own_name(name):
         "St. Mary\u3164",
         "St. Mary\ufe0f",
         "St. Mary\u200b",
+        "St. Lu\u200bke",
         "x" * 101,
     ],
 )
