@@ -9,7 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -48,22 +48,27 @@ class Preset:
         name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides for each data set.
-        seeds: Maximum number of seeds for each claim. If it is set, only claims that are `small` or computed are
-            measured; if it is None, all claims are measured, with their own numbers of seeds.
+        small: Whether only claims that are `small` or computed are measured.
+        seeds: Maximum number of seeds for each claim; None keeps the claims' own.
         data: Data sets that replace the claims' own; None keeps the claims' own.
+        replaced: Overrides of rows, keyed by those that they replace.
+        of_claim: More overrides for the rows of some claims, keyed by the claim's name.
     """
 
     name: str
     base: tuple[str, ...]
     of_data: Mapping[str, tuple[str, ...]]
+    small: bool = False
     seeds: int | None = None
-    data: tuple[str, ...] | None = None
+    data: Sequence[str] | None = None
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    of_claim: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return the claims that the preset measures."""
-        return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
+        return [claim for claim in claims if not self.small or claim.small or claim.computed]
 
-    def data_sets(self, claim: Claim) -> tuple[str, ...]:
+    def data_sets(self, claim: Claim) -> Sequence[str]:
         """Return the data sets on which a claim is measured.
 
         Raises:
@@ -76,11 +81,16 @@ class Preset:
     def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:
         """Return the cells for each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
+        more = self.of_claim.get(claim.name, ())
+        rows = {
+            row: merge_overrides([self.replaced.get(override, override) for override in overrides], more)
+            for row, overrides in claim.rows.items()
+        }
         return {
             (row, epsilon): [
                 Cell(data, with_epsilon(overrides, epsilon), seed) for data in self.data_sets(claim) for seed in seeds
             ]
-            for row, overrides in claim.rows.items()
+            for row, overrides in rows.items()
             for epsilon in claim.epsilons or (None,)
         }
 
@@ -110,13 +120,12 @@ def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     if name not in content["presets"]:
         raise ConfigError("PRESET", expected=f"one of {', '.join(content['presets'])}", got=name)
-    chosen = content["presets"][name]
+    chosen = dict(content["presets"][name])
     return Preset(
         name=name,
-        base=tuple(content["base"]),
+        base=merge_overrides(content["base"], chosen.pop("base", ())),
         of_data={data: tuple(overrides) for data, overrides in content["data"].items()},
-        seeds=chosen["seeds"],
-        data=None if chosen["data"] is None else tuple(chosen["data"]),
+        **chosen,
     )
 
 
