@@ -9,8 +9,6 @@ python -m simulations.laboratory.results --page          # the page again, from 
 A result that no claim needs any more, for instance after a change of settings, is moved from the page's folder to the
 folder of the runs, and is used again when a claim needs it.
 
-To measure anew with another version or model, `--page --remember VERSION` writes the present verdicts to
-`earlier.json`; then empty `runs.jsonl`. The page says which verdicts are others than these.
 """
 
 import argparse
@@ -29,22 +27,21 @@ from simulations.laboratory.results import cells, claims, data_sets, execution, 
 
 WORK = Path("runs/results")
 UNNEEDED = "unneeded.jsonl"
+PUBLISHED = ("full", "chat")
+"""Presets of the project's own pages."""
 ABOUT = Path(__file__).parent / "about.md"
 MEASURED = Path(__file__).parent / "measured.md"
 """Surprises among the project's own figures, and how these were measured."""
-EARLIER = Path(__file__).parent / "earlier.json"
-"""Verdicts of the last version that measured all claims."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; exit with 1 if runs failed, 2 for a wrong setting or folder, 130 on Ctrl-C, 143 on SIGTERM."""
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--preset", default="small", help="small or full")
+    parser.add_argument("--preset", default="small", help="small, full or chat")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
     parser.add_argument("--out", type=Path, help=f"folder of the page and its numbers; {WORK}/PRESET without it")
     parser.add_argument("--work", type=Path, default=WORK, help="folder of runs and caches")
     parser.add_argument("--page", action="store_true", help="run nothing")
-    parser.add_argument("--remember", metavar="VERSION", help="keep the verdicts as those of this version or model")
     options = parser.parse_args(arguments)
     options.out = options.out or WORK / options.preset
     # As Ctrl-C does, so that the processes of the runs end too.
@@ -77,36 +74,46 @@ def results(options: argparse.Namespace) -> int:
             "CLAIM", expected=f"a claim of preset {chosen.name}, such as {', '.join(similar)}", got=options.claim
         )
     unneeded = runs.read_results(options.work / UNNEEDED)
-    known = unneeded | runs.read_results(options.out / runs.FILE)
+    file = options.out / runs.file_name(chosen.name)
+    known = unneeded | runs.read_results(file)
     needed = {chosen.key(cell) for cell in cells.cells_in_order(chosen, (*all_claims, *lines))}
     if not options.page:
-        _run(chosen, asked, known, work=options.work, file=options.out / runs.FILE)
+        _run(chosen, asked, known, work=options.work, file=file)
         for key in sorted(known.keys() - needed - unneeded.keys()):
             runs.append(options.work / UNNEEDED, known[key])
         named = {name for claim in (*all_claims, *lines) for name in (claim.figure, findings.worst_figure(claim))}
         kept = [known[key] for key in sorted(known.keys() & needed)]
-        runs.write_results(options.out / runs.FILE, [runs.with_only(one, named) for one in kept])
-    content = page_content(chosen, known, published=options.out.resolve() == cells.HERE)
-    page.write_page(options.out, content)
-    if options.remember:
-        findings.write_earlier(EARLIER, options.remember, content.findings)
+        runs.write_results(file, [runs.with_only(one, named) for one in kept])
+    if options.out.resolve() == cells.HERE:
+        models, about = published(), (MEASURED, ABOUT)
+    else:
+        models, about = [measured(chosen, known)], (ABOUT,)
+    page.write_pages(options.out, models, join_texts(about))
     show(f"{options.out / page.PAGE}\n")
-    return len(content.failures)
+    return sum(len(one.failures) for one in models)
 
 
-def page_content(chosen: cells.Preset, known: Mapping[str, runs.RunMeasurements], *, published: bool) -> page.Content:
-    """Return what the page shows of these results; `published` if it is the project's own page."""
+def published() -> list[page.Measured]:
+    """Return what the project's own pages show, for each preset with runs in their folder."""
+    presets = map(cells.preset, PUBLISHED)
+    return [measured(chosen, runs.read_results(cells.HERE / runs.file_name(chosen.name))) for chosen in presets]
+
+
+def join_texts(files: Sequence[Path]) -> str:
+    """Return the texts of these files, as a page shows them."""
+    return "\n\n".join(file.read_text(encoding="utf-8").strip() for file in files)
+
+
+def measured(chosen: cells.Preset, known: Mapping[str, runs.RunMeasurements]) -> page.Measured:
+    """Return what the pages show of these results."""
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     needed = {chosen.key(cell) for cell in cells.cells_in_order(chosen, (*all_claims, *lines))}
-    about = (MEASURED, ABOUT) if published else (ABOUT,)
     shown = [known[key] for key in sorted(known.keys() & needed)]
-    return page.Content(
+    return page.Measured(
         preset=chosen.name,
-        about="\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
+        model=chosen.model,
         findings=[findings.finding(chosen, claim, known) for claim in all_claims],
         lines=[findings.finding(chosen, line, known) for line in lines],
-        # Two seeds of the small preset against five would show changes that are none.
-        earlier=findings.read_earlier(EARLIER, all_claims) if chosen.name == "full" else None,
         planned=len(needed),
         measured=sum(one.error is None for one in shown),
         core_hours=round(sum(one.seconds for one in shown) / 3600, 1),

@@ -46,6 +46,7 @@ class Preset:
 
     Attributes:
         name: The preset's name.
+        model: The language model, as the pages name it.
         base: Overrides of every run.
         of_data: Overrides for each data set.
         small: Whether only claims that are `small` or computed are measured.
@@ -56,6 +57,7 @@ class Preset:
     """
 
     name: str
+    model: str
     base: tuple[str, ...]
     of_data: Mapping[str, tuple[str, ...]]
     small: bool = False

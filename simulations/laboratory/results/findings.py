@@ -6,16 +6,12 @@ each epsilon, one in forty claims of a difference that is none "holds" and one i
 verdicts that do not stand after a correction for this (`correction.py`).
 """
 
-import hashlib
 import itertools
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from common.system.files import write_atomic
 from server.metrics.intervals import Interval
 from simulations.laboratory.results import computed
 from simulations.laboratory.results.cells import Preset
@@ -98,19 +94,6 @@ class Finding:
         return self.verdict + ("" if self.from_epsilon is None else f" from ε = {self.from_epsilon:g}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierFinding:
-    """What an earlier version of this program found, or this version with another model.
-
-    Attributes:
-        version: The version.
-        labels: Its findings' labels, keyed by the claim's name, for the claims that are tested in the same way now.
-    """
-
-    version: str
-    labels: Mapping[str, str]
-
-
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]) -> Finding:
     """Return the finding on a claim, from the available results."""
     if claim.computed is not None:
@@ -160,26 +143,6 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]
         from_epsilon=from_epsilon,
         failures=tuple(dict.fromkeys(failures)),
     )
-
-
-def claim_digest(claim: Claim) -> str:
-    """Return a digest of what decides on a claim: findings of two versions are compared only if they have the same."""
-    fields = (claim.rows, claim.compare, claim.expects, claim.margin, claim.figure, claim.epsilons, claim.data)
-    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
-
-
-def read_earlier(path: Path, claims: Sequence[Claim]) -> EarlierFinding:
-    """Return an earlier version's labels of the claims that are tested in the same way now."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    now = {claim.name: claim_digest(claim) for claim in claims}
-    labels = {name: old["label"] for name, old in content["findings"].items() if now.get(name) == old["claim"]}
-    return EarlierFinding(version=content["version"], labels=labels)
-
-
-def write_earlier(path: Path, version: str, findings: Sequence[Finding]) -> None:
-    """Write what `read_earlier` reads about these findings."""
-    labels = {one.claim.name: {"claim": claim_digest(one.claim), "label": one.label} for one in findings}
-    write_atomic(path, f"{json.dumps({'version': version, 'findings': labels}, indent=1)}\n".encode())
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:

@@ -1,6 +1,7 @@
-"""The page of results: one row for each claim, and the picture."""
+"""The pages of results: a summary with the picture, and a page for each paper with one row for each claim."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,37 +9,37 @@ from pathlib import Path
 from common.system.files import write_atomic
 from simulations.laboratory.results.claims import NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import standing_verdicts
-from simulations.laboratory.results.findings import Difference, EarlierFinding, Finding
+from simulations.laboratory.results.findings import Difference, Finding
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
 from simulations.sweeps.render import markdown_row
 
 PAGE = "README.md"
+PAPERS = "claims"
+"""Folder of the pages of papers."""
 POINTS = 100
 """Percentage points of an accuracy, or another fraction, of 1."""
 _SHARES = ("accuracy", "macro_f1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """All that the page shows.
+class Measured:
+    """What was measured with the language model of one preset.
 
     Attributes:
         preset: Name of the preset.
-        about: Text about how the claims were measured, in Markdown.
-        findings: The finding on each claim, in the order of the page.
+        model: The language model, as the pages name it.
+        findings: The finding on each claim, in the order of the pages.
         lines: The finding on each line of the picture.
-        earlier: What an earlier version found; None if nothing is compared with it.
         planned: Number of runs that the claims need.
         measured: Number of these runs that were made and did not fail.
         core_hours: Hours of these runs.
     """
 
     preset: str
-    about: str
+    model: str
     findings: Sequence[Finding]
     lines: Sequence[Finding]
-    earlier: EarlierFinding | None
     planned: int
     measured: int
     core_hours: float
@@ -48,55 +49,100 @@ class Content:
         """The distinct reasons why runs failed."""
         return sorted({failure for finding in (*self.findings, *self.lines) for failure in finding.failures})
 
+    @property
+    def papers(self) -> dict[str, list[Finding]]:
+        """The findings on the claims of each paper."""
+        papers = dict.fromkeys(finding.claim.paper for finding in self.findings)
+        return {paper: [one for one in self.findings if one.claim.paper == paper] for paper in papers}
 
-def render(content: Content) -> str:
-    """Return the page in Markdown."""
-    papers = dict.fromkeys(finding.claim.paper for finding in content.findings)
-    of_papers = {paper: [one for one in content.findings if one.claim.paper == paper] for paper in papers}
-    stands = {name: stays for of_paper in of_papers.values() for name, stays in standing_verdicts(of_paper).items()}
-    before = _before(content.findings, content.earlier)
-    parts = [
-        "# The papers' claims and our claims, measured\n",
-        _counted(content.findings, stands),
-        f"{content.measured} of {content.planned} runs, {content.core_hours} hours of runs, two at a time.",
-        f"`make results PRESET={content.preset}` writes this page (do not edit it). `CLAIM=NAME` measures one claim.\n",
+    @property
+    def stands(self) -> dict[str, bool]:
+        """Whether each verdict stands after the correction among the claims of its paper, keyed by the claim's name."""
+        return {name: stays for found in self.papers.values() for name, stays in standing_verdicts(found).items()}
+
+
+def render(models: Sequence[Measured], about: str) -> str:
+    """Return the summary in Markdown: verdicts by model, how claims were measured, the picture, and the papers' pages.
+
+    Args:
+        models: What was measured, with one or more language models, on the same claims.
+        about: Text about how the claims were measured, in Markdown.
+    """
+    parts = ["# The papers' claims and our claims, measured\n", _counted(models)]
+    parts += [
+        f"{one.model}: {one.measured} of {one.planned} runs, {one.core_hours} hours of runs, two at a time "
+        f"(`make results PRESET={one.preset}`).\n"
+        for one in models
     ]
-    if content.earlier is not None:
-        changed = sum(one.label != before.get(one.claim.name, one.label) for one in content.findings)
-        parts.append(
-            f"Since version {content.earlier.version}, {changed} of {len(before)} verdicts changed. Rows show both.\n"
-        )
-    parts.append(content.about + "\n")
-    if draw(content.lines) is not None:
+    parts.append(f"{about}\n")
+    if draw(models[0].lines) is not None:
         parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
-    for paper, of_paper in of_papers.items():
-        data = dict.fromkeys(name for one in of_paper for name in one.data)
-        parts.append(f"## {paper}\n\nData: {', '.join(data)}.\n")
-        parts.append("| claim | where | difference | verdict |\n|---|---|---|---|")
-        parts.append("".join(_row(one, stands.get(one.claim.name, True), before) for one in of_paper))
-    if content.failures:
+    parts.append("## Claim by claim\n")
+    parts.append("".join(f"- [{paper}]({_file(paper)}): {len(found)}\n" for paper, found in models[0].papers.items()))
+    if failures := [failure for one in models for failure in one.failures]:
         parts.append("## Failed runs\n")
-        parts.append("\n".join(f"- {failure}" for failure in content.failures) + "\n")
+        parts.append("\n".join(f"- {failure}" for failure in failures) + "\n")
     return "\n".join(parts)
 
 
-def write_page(folder: Path, content: Content) -> None:
-    """Write the page and its picture into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / PAGE, render(content).encode())
-    if (picture := draw(content.lines)) is not None:
+def render_paper(models: Sequence[Measured], paper: str) -> str:
+    """Return the page of a paper in Markdown: a row for each claim, with a column for each language model."""
+    found = [{one.claim.name: one for one in model.papers[paper]} for model in models]
+    claims = [one.claim for one in models[0].papers[paper]]
+    data = dict.fromkeys(name for one in found[0].values() for name in one.data)
+    heads = "".join(f" {model.model} |" for model in models)
+    parts = [
+        f"# {paper}\n",
+        f"Data: {', '.join(data)}. [How to read the table](../{PAGE}#how-to-read-the-tables).\n",
+        f"| claim | where |{heads}\n|---|---|{'---|' * len(models)}",
+    ]
+    rows = [
+        markdown_row(
+            (
+                f"{claim.claim} (`{claim.name}`)",
+                claim.where,
+                *(_cell(each[claim.name], model.stands) for each, model in zip(found, models, strict=True)),
+            )
+        )
+        for claim in claims
+    ]
+    return "\n".join([*parts, "".join(rows)])
+
+
+def write_pages(folder: Path, models: Sequence[Measured], about: str) -> None:
+    """Write the pages and the picture into a folder."""
+    (folder / PAPERS).mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / PAGE, render(models, about).encode())
+    for paper in models[0].papers:
+        write_atomic(folder / _file(paper), render_paper(models, paper).encode())
+    if (picture := draw(models[0].lines)) is not None:
         write_atomic(folder / PICTURE, picture.encode())
 
 
-def _counted(findings: Sequence[Finding], stands: Mapping[str, bool]) -> str:
+def _file(paper: str) -> str:
+    """Return the path of a paper's page: its name without authors and year."""
+    return f"{PAPERS}/{re.sub('[^a-z]+', '_', paper.partition(' (')[0].lower())}.md"
+
+
+def _counted(models: Sequence[Measured]) -> str:
     """Return a table with the number of claims for each verdict, and how many of these stand after each correction."""
-    together = standing_verdicts(findings)
-    groups = [[one for one in findings if one.claim.ours == ours] for ours in (False, True)]
-    rows = [f"| claims | of papers ({len(groups[0])}) | of this project ({len(groups[1])}) |\n|---|---|---|\n"]
+    heads, columns = [], []
+    for model in models:
+        corrections = (model.stands, standing_verdicts(model.findings))
+        for ours, whose in ((False, "papers"), (True, "this project")):
+            group = [one for one in model.findings if one.claim.ours == ours]
+            heads.append(f"{model.model}, of {whose} ({len(group)})")
+            columns.append(
+                {
+                    verdict: _standing([one.claim.name for one in group if one.verdict == verdict], *corrections)
+                    for verdict in (*VERDICTS, NOT_RUN)
+                }
+            )
+    rows = [markdown_row(("claims", *heads)), "|---" * (len(heads) + 1) + "|\n"]
     for verdict in (*VERDICTS, NOT_RUN):
-        reached = [[one.claim.name for one in group if one.verdict == verdict] for group in groups]
-        if any(reached):
-            rows.append(markdown_row((verdict, *(_standing(names, stands, together) for names in reached))))
+        counts = [column[verdict] for column in columns]
+        if set(counts) != {"0"}:
+            rows.append(markdown_row((verdict, *counts)))
     return "".join(rows)
 
 
@@ -107,20 +153,10 @@ def _standing(names: Sequence[str], *corrections: Mapping[str, bool]) -> str:
     return f"{len(names)} ({', '.join(str(sum(kept.get(name, False) for name in names)) for kept in corrections)})"
 
 
-def _before(findings: Sequence[Finding], earlier: EarlierFinding | None) -> dict[str, str]:
-    """Return an earlier version's labels of the findings that come from runs, keyed by the claim's name."""
-    labels = {} if earlier is None else earlier.labels
-    names = [one.claim.name for one in findings if one.data and one.verdict != NOT_RUN]
-    return {name: labels[name] for name in names if name in labels}
-
-
-def _row(finding: Finding, stands: bool, before: Mapping[str, str]) -> str:
-    claim = finding.claim
-    verdict = f"**{finding.label}**" + ("" if stands else ", not after the correction")
-    if (old := before.get(claim.name, finding.label)) != finding.label:
-        verdict += f" (before: {old})"
-    lines = "<br>".join(_differences(finding))
-    return markdown_row((f"{claim.claim} (`{claim.name}`)", claim.where, lines, verdict))
+def _cell(finding: Finding, stands: Mapping[str, bool]) -> str:
+    """Return the verdict, then a line for each epsilon."""
+    verdict = f"**{finding.label}**" + ("" if stands.get(finding.claim.name, True) else ", not after the correction")
+    return "<br>".join((verdict, *_differences(finding))) if finding.verdict != NOT_RUN else NOT_RUN
 
 
 def _differences(finding: Finding) -> list[str]:

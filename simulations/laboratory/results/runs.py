@@ -1,4 +1,4 @@
-"""Results of the runs, stored one per line in `runs.jsonl`."""
+"""Results of the runs, stored one per line in `full.jsonl`, or the file of another preset."""
 
 import json
 import os
@@ -9,8 +9,6 @@ from typing import Any
 
 from common.errors import DataError
 from common.system.files import write_atomic
-
-FILE = "runs.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +33,11 @@ class RunMeasurements:
     error: str | None = None
 
 
+def file_name(preset: str) -> str:
+    """Return the name of the file with the results of a preset."""
+    return f"{preset}.jsonl"
+
+
 def read_results(path: Path) -> dict[str, RunMeasurements]:
     """Return the results, keyed by the key of their cell; if a cell has several results, the last one is returned.
 
@@ -48,7 +51,7 @@ def read_results(path: Path) -> dict[str, RunMeasurements]:
             one = RunMeasurements(**{name: value for name, value in json.loads(line).items() if name in known})
         except (AttributeError, ValueError, TypeError) as error:
             raise DataError(
-                FILE,
+                path.name,
                 expected="a run's result in each line",
                 got=f"another line ({error})",
                 where=f"{path}:{number}",

@@ -96,7 +96,7 @@ def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs(
     few = {small.key(cell) for cell in cells.cells_in_order(small, small.claims(everything))}
     assert few <= {full.key(cell) for cell in cells.cells_in_order(full, everything)}
     assert 20 <= len(few) <= 28  # for twenty minutes: two runs of DPGA would take as long as six others
-    with pytest.raises(ConfigError, match="small, full"):
+    with pytest.raises(ConfigError, match="small, full, chat"):
         cells.preset("tiny")
 
 

@@ -6,7 +6,7 @@ import pytest
 from common.errors import DataError
 from server.failure import lock_folder
 from simulations.laboratory.results import __main__ as command
-from simulations.laboratory.results import cells, claims, execution, findings, page, picture, runs
+from simulations.laboratory.results import cells, claims, execution, findings, page, runs
 
 SETTINGS = {
     "name": "votes",
@@ -18,7 +18,7 @@ SETTINGS = {
     "compare": ("votes", "none"),
     "seeds": 3,
 }
-PRESET = cells.Preset(name="full", base=(), of_data={"banking10": ()})
+PRESET = cells.Preset(name="full", model="A model", base=(), of_data={"banking10": ()})
 
 
 def claim(**changes):
@@ -36,11 +36,9 @@ def results(made, values):
     }
 
 
-def content(*found, earlier=None):
-    """All that a page shows of these findings."""
-    return page.Content(
-        preset="full", about="About.", findings=found, lines=[], earlier=earlier, planned=9, measured=8, core_hours=0.1
-    )
+def measured(*found, model="A model"):
+    """What was measured with a model: these findings."""
+    return page.Measured(preset="full", model=model, findings=found, lines=[], planned=9, measured=8, core_hours=0.1)
 
 
 HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), (0.5, 0.4, 0.45)
@@ -80,7 +78,7 @@ def test_a_claim_may_hold_from_some_epsilon():
     made = claim(epsilons=(1.0, 4.0, math.inf))
     finding = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
     assert (finding.verdict, finding.from_epsilon) == ("holds", 4.0)
-    assert "from ε = 4" in page.render(content(finding))
+    assert "from ε = 4" in page.render_paper([measured(finding)], "A paper")
 
 
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
@@ -99,47 +97,21 @@ def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_stude
     ]
 
 
-def test_a_page_has_each_difference_beside_the_verdict(tmp_path):
+def test_pages_have_each_models_verdict_and_differences_side_by_side(tmp_path):
     made = claim(where="a | b")
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    page.write_page(tmp_path, content(replace(finding, failures=("broken",))))
-    text = (tmp_path / page.PAGE).read_text("utf-8")
-    facts = ("| a \\| b |", "85.0 against 45.0: +40.0 [15.2, 64.8] (3)", "15.7 against 45.0", "**holds**", "- broken")
-    assert [fact for fact in facts if fact not in text] == []
-
-
-def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_path):
-    made = claim()
-    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE}))
-    old = findings.finding(PRESET, made, results(made, {4.0: SAME, math.inf: SAME, "none": NONE}))
-    findings.write_earlier(tmp_path / "earlier.json", "0.1.0", [old])
-    earlier = findings.read_earlier(tmp_path / "earlier.json", [made])
-    assert earlier == findings.EarlierFinding(version="0.1.0", labels={"votes": "does not show"})
-    text = page.render(content(finding, earlier=earlier))
-    facts = ("0.1.0, 1 of 1 ", "**holds** (before: does not show)")
-    assert [fact for fact in facts if fact not in text] == []
-    assert "0 of 1 " in page.render(content(old, earlier=earlier))
-    assert "0 of 0 " in page.render(content(findings.finding(PRESET, made, {}), earlier=earlier))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"rows": {"votes": ("method=dpga",), "none": ("method=fusegen",)}},
-        {"compare": ("none", "votes")},
-        {"expects": "lower"},
-        {"margin": 0.1},
-        {"figure": "accuracy"},
-        {"epsilons": (4.0,)},
-        {"data": ("medquad10",)},
-    ],
-    ids=lambda changes: next(iter(changes)),
-)
-def test_an_earlier_finding_of_another_test_is_not_compared(changes, tmp_path):
-    old = findings.finding(PRESET, claim(), results(claim(), {4.0: SAME, math.inf: SAME, "none": NONE}))
-    findings.write_earlier(tmp_path / "earlier.json", "0.1.0", [old])
-    assert findings.read_earlier(tmp_path / "earlier.json", [claim(**changes)]).labels == {}
-    assert findings.read_earlier(tmp_path / "earlier.json", [claim(where="Table 2")]).labels.keys() == {"votes"}
+    other = findings.finding(PRESET, made, results(made, {4.0: LOW, math.inf: LOW, "none": NONE}))
+    models = [measured(replace(finding, failures=("broken",))), measured(other, model="Another")]
+    page.write_pages(tmp_path, models, "About.")
+    paper = (tmp_path / "claims" / "a_paper.md").read_text("utf-8")
+    assert (
+        "| a \\| b | **holds**, not after the correction<br>ε=4: 85.0 against 45.0: +40.0 [15.2, 64.8] (3)<br>" in paper
+    )
+    assert "| **refuted**<br>ε=4: 15.7 against 45.0" in paper
+    summary = (tmp_path / page.PAGE).read_text("utf-8")
+    assert [
+        fact for fact in ("- broken", "claims/a_paper.md", "| refuted | 0 | 0 | 1 (1, 1) | 0 |") if fact not in summary
+    ] == []
 
 
 def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
@@ -195,7 +167,7 @@ def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--preset", "tiny"], "small, full"),
+        (["--preset", "tiny"], "small, full, chat"),
         (["--claim", "nothing"], "near_and_far"),
         (["--claim", "contrst"], "as contrast; got"),
     ],
@@ -214,7 +186,7 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     assert not ended.value.code
     assert "banking10" in capsys.readouterr().out
     written = (tmp_path / "out" / page.PAGE).read_text("utf-8")
-    assert "demo_messages" in written
+    assert "demo_messages" in (tmp_path / "out" / "claims" / "wasp.md").read_text("utf-8")
     # What is said of the project's own figures is not said of others.
     assert command.MEASURED.read_text("utf-8") not in written
 
@@ -223,11 +195,11 @@ def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypa
     monkeypatch.setattr(command, "_run", lambda *_, **__: None)
     out, work = tmp_path / "out", tmp_path / "work"
     arguments = ["--preset", "full", "--out", str(out), "--work", str(work)]
-    runs.append(out / runs.FILE, runs.RunMeasurements(key="old", data="d", seed=0, seconds=9))
+    runs.append(out / "full.jsonl", runs.RunMeasurements(key="old", data="d", seed=0, seconds=9))
     for _ in range(2):
         with pytest.raises(SystemExit):
             command.main(arguments)
-    assert not runs.read_results(out / runs.FILE)
+    assert not runs.read_results(out / "full.jsonl")
     assert list(runs.read_results(work / command.UNNEEDED)) == ["old"]
     assert len((work / command.UNNEEDED).read_text().splitlines()) == 1
 
@@ -257,25 +229,28 @@ def test_a_figure_that_its_runs_lack_is_said():
 
 @pytest.fixture(scope="module")
 def published():
-    return command.page_content(cells.preset("full"), runs.read_results(cells.HERE / runs.FILE), published=True)
+    return command.published()
 
 
-def test_the_projects_own_page_and_picture_are_what_its_runs_say(published):
-    assert page.render(published) == (cells.HERE / page.PAGE).read_text("utf-8")
-    assert picture.draw(published.lines) == (cells.HERE / picture.FILE).read_text("utf-8")
+def test_the_projects_own_pages_and_picture_are_what_its_runs_say(published, tmp_path):
+    page.write_pages(tmp_path, published, command.join_texts((command.MEASURED, command.ABOUT)))
+    written = [file.relative_to(tmp_path) for file in tmp_path.rglob("*.*")]
+    assert len(written) == len(published[0].papers) + 2
+    assert [file for file in written if (tmp_path / file).read_text() != (cells.HERE / file).read_text()] == []
 
 
-def test_no_run_of_the_projects_own_page_is_made_again_and_each_has_figures_of_claims_alone(published):
-    full = cells.preset("full")
-    needed = cells.cells_in_order(full, (*claims.read_claims(), *claims.read_lines()))
-    known = runs.read_results(cells.HERE / runs.FILE)
-    assert execution.missing(full, needed, known) == []
-    assert len(needed) == len(known) == published.measured
+@pytest.mark.parametrize("name", command.PUBLISHED)
+def test_no_run_of_the_projects_own_pages_is_made_again_and_each_has_figures_of_claims_alone(name, published):
+    chosen = cells.preset(name)
+    needed = cells.cells_in_order(chosen, (*claims.read_claims(), *claims.read_lines()))
+    known = runs.read_results(cells.HERE / runs.file_name(name))
+    assert known.keys() <= {chosen.key(cell) for cell in needed}
+    assert len(execution.missing(chosen, needed, known)) == len(needed) - len(known)
     shown = {claim.figure for claim in (*claims.read_claims(), *claims.read_lines())}
     assert {name for one in known.values() for name in one.figures} <= shown | {"utility_encoder.worst_label"}
 
 
 def test_a_claim_of_the_page_is_short_and_its_verdict_is_explained_in_its_file(published):
-    for one in published.findings:
+    for one in published[0].findings:
         assert len(one.claim.claim.split()) <= 25, one.claim.name
         assert one.verdict in one.claim.why, one.claim.name
