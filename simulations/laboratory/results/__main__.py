@@ -85,10 +85,10 @@ def results(options: argparse.Namespace) -> int:
         kept = [known[key] for key in sorted(known.keys() & needed)]
         runs.write_results(file, [runs.with_only(one, named) for one in kept])
     if options.out.resolve() == cells.HERE:
-        models, about = published(), (MEASURED, ABOUT)
+        models, about = published(), join_texts(MEASURED, ABOUT)
     else:
-        models, about = [measured(chosen, known)], (ABOUT,)
-    page.write_pages(options.out, models, join_texts(about))
+        models, about = [measured(chosen, known)], join_texts(ABOUT)
+    page.write_pages(options.out, models, about)
     show(f"{options.out / page.PAGE}\n")
     return sum(len(one.failures) for one in models)
 
@@ -99,7 +99,7 @@ def published() -> list[page.Measured]:
     return [measured(chosen, runs.read_results(cells.HERE / runs.file_name(chosen.name))) for chosen in presets]
 
 
-def join_texts(files: Sequence[Path]) -> str:
+def join_texts(*files: Path) -> str:
     """Return the texts of these files, as a page shows them."""
     return "\n\n".join(file.read_text(encoding="utf-8").strip() for file in files)
 

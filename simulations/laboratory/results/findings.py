@@ -136,7 +136,7 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]
         reached, from_epsilon = DOES_NOT_SHOW, None
     return Finding(
         claim=claim,
-        data=chosen.data_sets(claim),
+        data=tuple(chosen.data_sets(claim)),
         figures=figures,
         differences=differences,
         verdict=reached,
