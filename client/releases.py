@@ -88,7 +88,7 @@ class Releases:
         if approval is None or not answered:
             raise RefusalError(Reason.UNPLANNED, "release", expected="that of a run and plan that was answered here")
         if approval.decision != "approved":
-            do = "To take the texts, approve the plan again: it may then ask further questions, too"
+            do = "To take the texts, approve the plan again: it may then send further queries, too"
             raise RefusalError(Reason.DECLINED, f"the plan of this release is {approval.decision}", do=do)
 
 

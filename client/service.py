@@ -168,7 +168,7 @@ class PartyService:
                 self._note(envelope)  # on disk before anything leaves
                 if plan and isinstance(envelope.body, m.Ask):
                     number = envelope.index // plan.max_attempts + 1
-                    log.info("%s answers question %d of %d of run %s", self._name, number, plan.questions, envelope.run)
+                    log.info("%s answers query %d of %d of run %s", self._name, number, plan.questions, envelope.run)
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error, self._names)
                 verb = "does not answer yet:" if reason is m.Reason.AWAITING else "refuses"

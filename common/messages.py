@@ -203,7 +203,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have restarted",
         Reason.UNPLANNED: "the message is not in the plan that it agreed to",
         Reason.OVER_LIMIT: (
-            "the plan, the question or the texts are beyond its own limits, or it has closed the run or the question, "
+            "the plan, the query or the texts are beyond its own limits, or it has closed the run or the query, "
             "or taken other texts before"
         ),
         Reason.TOO_FEW: "fewer hospitals are left than the plan's noise and masks need",
@@ -216,7 +216,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
         Reason.SETTINGS: "its settings are wrong, or have changed since its service started",
         Reason.FULL: "it has no room for another run, answer, release or line of its log",
-        Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
+        Reason.SURVIVORS: "it has agreed to the sum of this query over other hospitals, and to no second one",
     }
 )
 """For each reason, a clause that tells the coordinator's operator why a hospital ("it") refused; see `refused_for`."""

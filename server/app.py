@@ -122,7 +122,7 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
     for advice in filter(None, (unmarked_types(source), unspoken, *few_candidates(plan, compared))):
         log.warning("%s", advice)
     facts = (method.name, method.rounds, plan.parties, plan.questions)
-    what = "[1/4] plan: method %s, rounds: %d, hospitals: %d, questions to each: %d, ε at most %s"
+    what = "[1/4] plan: method %s, rounds: %d, hospitals: %d, queries to each: %d, ε at most %s"
     log.info(what, *facts, show_epsilon(parts.epsilon))
     for line in call_lines(calls):
         log.info("%s", line)

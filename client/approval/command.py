@@ -41,7 +41,7 @@ def register(commands: Commands) -> None:
         description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
         "this run and this plan only; the coordinator then resumes the run. A plan beyond the limits cannot be "
         "approved before the limit is changed. A decision can be changed: a plan that was refused is shown with "
-        "--refused, any with --run. A run that is refused after it began stops at its next question; what was answered "
+        "--refused, any with --run. A run that is refused after it began stops at its next query; what was answered "
         "cannot be taken back. Each decision is a line of the audit log: who, when, from what to what, and why if "
         "--reason says so.",
         example="caucus-party approve hospital",

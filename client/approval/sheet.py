@@ -164,7 +164,7 @@ def _plan(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
     if over := tuple(end_of_run(approval, language, beyond=facts.fit.beyond)):
         yield SheetFact(say.names.over, warning=over)
     asked = say.plan.texts if facts.own_texts else say.plan.bare if facts.without_noise else say.plan.numbers
-    yield SheetFact(say.names.questions, short=(asked.format(facts.plan.questions, facts.own_texts),))
+    yield SheetFact(say.names.queries, short=(asked.format(facts.plan.questions, facts.own_texts),))
     if before is None:
         yield SheetFact(say.names.changes, details=(say.plan.first,))
         return

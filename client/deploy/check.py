@@ -21,7 +21,7 @@ LEAVES = (
     "        coarse reasons of refusals, such as a change of the file of records, and a person's decisions;",
     "        that it takes a run's synthetic texts, if the coordinator sends them;",
     "        the time at which this hospital answers. It reveals the duration of the work only if an answer exceeds",
-    "        the time that follows from the size of the question and the declared number of records: to a factor of",
+    "        the time that follows from the size of the query and the declared number of records: to a factor of",
     "        two, or more exactly if the coordinator makes many answers late;",
     "        the time that its service takes to start, which tells roughly how many records there are",
     "never leaves: texts, labels and embeddings of records, counts without noise, secret keys, the ledger",

@@ -447,7 +447,7 @@ def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:
             raise SurvivorsError(
-                "the same question was opened over other parties",
+                "the same query was opened over other parties",
                 where=f"run {entry.run}, answers {other.index} and {entry.index}",
             )
 

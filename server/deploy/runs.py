@@ -86,7 +86,7 @@ def register(commands: Commands) -> None:
         "cancel",
         _cancel,
         summary="stop one run; it can be resumed",
-        description="Stop one run. Questions that were asked stay charged, and the hospitals keep their answers, so "
+        description="Stop one run. Queries that were asked stay charged, and the hospitals keep their answers, so "
         "that a resumed run pays nothing twice.",
         example="caucus-coordinator cancel coordinator first",
     )

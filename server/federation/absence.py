@@ -33,7 +33,7 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
         Reason.RECORDS: "Let {who} put back the file of records that this run began with, and restart the service",
         Reason.SETTINGS: "Let {who} restart the service, whose settings or roster have changed; its log says which",
         Reason.FULL: "Let {who} make room: the log there names the file to move away",
-        Reason.SURVIVORS: "Bring back those who answered this question before: {who} may agree to no other sum",
+        Reason.SURVIVORS: "Bring back those who answered this query before: {who} may agree to no other sum",
     }
 )
 """Advice for each reason; {who} is replaced by the hospitals that gave the reason, and {it} by a pronoun for them."""

@@ -112,7 +112,7 @@ def make_plan(
         task.check_single("evaluation.federated", "which a classifier gets right", do)
     queries = method.plan(task, target, membership)
     if not any(query.spec.by_section for query in queries):
-        reason = "as none of its questions takes records section by section"
+        reason = "as none of its queries takes records section by section"
         task.check_whole(f"method {method.name}", reason, "Choose method=class_sums")
     if not isinstance(method, SeveralLabels):
         one = "for its numbers and prompts are of one label"

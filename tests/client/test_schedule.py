@@ -199,7 +199,7 @@ def test_a_hospitals_log_has_a_line_for_an_answered_question_and_a_simulations_h
     party = service(tmp_path, 0, **({"schedule": schedule(Clock())} if of_hospital else {}))
     for request in (m.Open(PLAIN.to_json()), m.Ask(query())):
         send(party, request)
-    said = f"question 1 of {PLAIN.total_queries // PLAIN.max_attempts} of run run"
+    said = f"query 1 of {PLAIN.total_queries // PLAIN.max_attempts} of run run"
     assert sum(said in message for message in caplog.messages) == len(caplog.messages) == of_hospital
 
 

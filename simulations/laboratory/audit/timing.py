@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             show(f"{'  '.join(cells)}  {longer:8.2f}\n")
             # The share of a sound schedule has a standard deviation of about sqrt(1 / (6 n)).
             hidden = hidden and (not scheduled or abs(longer - 0.5) < 5 * math.sqrt(1 / (6 * options.answers)))
-    show(f"{'question':40}of its time\n")
+    show(f"{'query':40}of its time\n")
     for kind, share in shares_of_time():
         show(f"{kind:40}{share:11.2f}\n")
         hidden = hidden and share < 1

@@ -82,7 +82,7 @@ def test_figures_of_a_plan_are_those_of_its_guarantee(made):
     figures = (promised.released_epsilon, promised.party_epsilon, facts.epsilon_alone, promised.epsilon)
     assert [sentence.split()[0] for sentence in shown["epsilon"]] == [round_up(figure) for figure in figures]
     assert shown["answers"] == [SAY.cost.attempts.format(2)]
-    assert shown["questions"] == [SAY.plan.numbers.format(2)]
+    assert shown["queries"] == [SAY.plan.numbers.format(2)]
     assert shown["threshold"] == [SAY.sight.lifting.format(2, 2)]
 
 
@@ -268,13 +268,13 @@ def test_queries_without_masks_noise_or_proof_are_named(made):
     warnings = (SAY.query.no_masks, SAY.query.no_proof, SAY.query.no_noise)
     named = [tuple(warning in sentence for warning in warnings) for sentence in shown["query"][::2]]
     assert named == [(True, False, False), (True, True, False), (False, False, False), (False, False, True)]
-    assert shown["questions"] == [SAY.plan.texts.format(agreed.questions, 4)]
+    assert shown["queries"] == [SAY.plan.texts.format(agreed.questions, 4)]
     assert SAY.trust.single.format(2, 2, 4) in shown["coordinator"][0]
     opened(made, plan(2, queries=queries[:2], epsilon=math.inf), "all single")
     assert sentences_of(sheet_of(made, "all single"))["coordinator"] == [SAY.trust.none]
     opened(made, plan(2, queries=queries[2:], epsilon=math.inf), "no texts")
     assert SAY.trust.never.format(2) in sentences_of(sheet_of(made, "no texts"))["coordinator"][0]
-    assert sentences_of(sheet_of(made, "no texts"))["questions"] == [SAY.plan.bare.format(2)]
+    assert sentences_of(sheet_of(made, "no texts"))["queries"] == [SAY.plan.bare.format(2)]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_requests_and_refusals_are_told_in_words(folder):
         run="r", plan_digest="00", by="anna", before="awaiting", after="refused", reason="no purpose"
     )
     text = text_of(folder)
-    assert "this hospital&#39;s limits, or it has closed the run or the question" in text
+    assert "this hospital&#39;s limits, or it has closed the run or the query" in text
     assert "the detail" in text
     assert "anna: awaiting → refused: no purpose" in text
     assert "1 requests answered, 2 refused, 1 found a plan that waited" in text

@@ -23,14 +23,13 @@ SPOKEN |= {
 }
 TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
 ALIKE = {
-    "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
+    "client.page": {"title", "tabs.plans", "tabs.budget", "release.found"},
     "client.approval": {
         "names.contact",
         "names.delta",
         "names.epsilon",
         "names.plan",
         "names.protection",
-        "names.questions",
         "names.sections",
     },
     "common.plan": set(),
@@ -40,7 +39,6 @@ ALIKE = {
         "hospitals.online",
         "hospitals.offline",
         "plan.fields.epsilon",
-        "plan.query",
         "plan.signal",
         "run.digest",
     },
@@ -57,6 +55,8 @@ MISTYPED = {
     "fr": r"[^\u202f][;:?!%»]|«[^\u202f]|[\"'“”]",
 }
 """Quotation marks and spaces that a language does not have."""
+QUESTIONS = r"\b[Qq]uestions?\b|\bFragen?\b(?! Sie)"
+"""Words for what is called a query; questions are those of the questionnaire, about the form of a text."""
 BESIDE = ("{#.*?#}|{%.*?%}|{{.*?}}", "<code>.*?</code>|<[^<>]*>", "Caucus|UTC")
 """What a template has beside sentences: the template's own marks, tags, and words that no language translates."""
 MARKS = re.compile(r"{{.*?}}|{%.*?%}")
@@ -147,6 +147,11 @@ def test_sentences_are_whole_and_printable(key):
     for _, text in named(SPOKEN[key]):
         assert re.sub("[\u00a0\u202f]", " ", text).isprintable(), text
         assert text == text.strip(), text
+
+
+@pytest.mark.parametrize("key", SPOKEN, ids=str)
+def test_what_a_run_asks_of_the_hospitals_is_called_a_query(key):
+    assert {name for name, text in named(SPOKEN[key]) if re.search(QUESTIONS, text)} <= {"questions.form"}
 
 
 @pytest.mark.parametrize("package", [*PAGES, *CATALOGUES])

@@ -175,7 +175,7 @@ def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_r
         before, again = privacy(**changes), privacy(**changes | EARLIER | {"spent": spent})
         reused, others = [], []
         for part in statement(again).split("\n\n"):
-            (reused if part.startswith("No question was put to any hospital in this run.") else others).append(part)
+            (reused if part.startswith("No query was sent to any hospital in this run.") else others).append(part)
         assert len(reused) == 1
         assert "run first-1234 released" in reused[0]
         whole = [part for part in statement(before).split("\n\n") if "attempts" not in part]
