@@ -67,6 +67,7 @@ from server.operators.final_labels import (
     effective_sample,
     label_texts,
     most_probable_labels,
+    nearest_texts,
     student_softness,
     with_shares,
 )
@@ -144,8 +145,12 @@ class ClassSumsMethod(ClassSumsSettings):
             pool = {label: [int(places[row]) for row in chosen] for label, chosen in pool.items()}
             memory = replace(memory, sets=sets, pool=pool)
         else:
+            kept = None
             if aimed:
                 kept = nearest_by_label(aimed, written, most_probable_labels(posterior), self.samples)
+            elif labelled and self.labels == "nearest":
+                kept = nearest_texts(texts.vectors, texts.requested, estimated.means, noisy.subspace.basis)
+            if kept is not None:
                 candidates = tuple(candidates[place] for place in kept)
                 posterior, texts = posterior[kept], texts.chosen(kept)
             if labelled and self.labels == "probabilities":

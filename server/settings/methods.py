@@ -61,7 +61,7 @@ class ClassSumsSettings(PromptingSettings):
         need: Whether labels get texts according to need; off for the ablation, where all labels get the same number.
         labels: Labels of released texts: "probabilities": the most probable label, and the probability of each label;
             "class_sums": the most probable label only; "requested": the requested label, for models that write what is
-            requested; or "gate": as "requested", without the texts for which another label is more probable.
+            requested; or "nearest": as "requested", for the 70% of each label's texts that are nearest to its records.
         evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
             indicate that the text's model writes what is requested; off for the ablation.
         share_weights: Whether to weight the released texts by the labels' estimated proportions; off for the ablation.
@@ -91,7 +91,7 @@ class ClassSumsSettings(PromptingSettings):
     model_weighting: bool = True
     steering: bool = True
     need: bool = True
-    labels: Annotated[str, one_of("probabilities", "class_sums", "requested", "gate")] = "probabilities"
+    labels: Annotated[str, one_of("probabilities", "class_sums", "requested", "nearest")] = "probabilities"
     evidence: bool = True
     share_weights: bool = True
     texts_per_request: Count = USUAL_TEXTS

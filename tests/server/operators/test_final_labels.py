@@ -72,10 +72,11 @@ def test_a_label_that_is_nobodys_gets_its_most_probable_text_and_robs_nobody():
     assert final_labels.most_probable_labels(rows([0.1, 0.9], [0.6, 0.4])).tolist() == [1, 0]
 
 
-def test_the_gate_keeps_texts_of_their_own_label_and_one_at_least_of_each():
-    posterior = rows([0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.7, 0.3])
-    assert final_labels.kept_by_gate(posterior, np.array([0, 0, 0, 0])).tolist() == [0, 1, 2, 3]
-    assert final_labels.kept_by_gate(posterior, np.array([0, 1, 0, 1])).tolist() == [0, 1, 2]
+def test_the_texts_nearest_to_their_label_s_mean_in_the_subspace_are_kept_and_one_at_least():
+    means, basis = rows([1, 0, 5], [-1, 0, 5]), rows([1, 0, 0], [0, 1, 0])
+    turned = [[np.cos(angle), np.sin(angle), 9 * angle] for angle in np.linspace(0, 3, 9)]
+    texts, labels = rows(*turned[::-1], [2, 0, 5]), np.array([0] * 9 + [1])
+    assert final_labels.nearest_texts(texts, labels, means, basis).tolist() == [2, 3, 4, 5, 6, 7, 8, 9]
 
 
 def test_weights_give_labels_their_shares():
