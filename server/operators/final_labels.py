@@ -148,7 +148,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
     return np.asarray(labels)
 
 
-def nearest_texts(vectors: Vectors, labels: Labels, means: Floats, basis: Vectors) -> NDArray[np.int64]:
+def nearest_texts(vectors: Vectors, labels: Labels, means: Floats, basis: Vectors) -> list[int]:
     """Return the indices of the texts of each label that are nearest to its records, a proportion `KEPT` of them.
 
     Nearness is the cosine between a text and the mean of its label's records, in the subspace and about the mean of all
@@ -164,7 +164,7 @@ def nearest_texts(vectors: Vectors, labels: Labels, means: Floats, basis: Vector
     near = (texts * records[labels]).sum(axis=1) / np.maximum(np.linalg.norm(texts, axis=1), np.finfo(float).tiny)
     by_label = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     kept = [rows[np.argsort(-near[rows], kind="stable")[: math.ceil(KEPT * len(rows))]] for rows in by_label]
-    return np.sort(np.concatenate(kept))
+    return sorted(np.concatenate(kept).tolist())
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float = FLOOR) -> Floats:
