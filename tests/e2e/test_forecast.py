@@ -47,8 +47,8 @@ QUICK = {
     ("chat", "class_sums"),
     ("completing", "aug_pe"),
 }
-RUNS = {"dpga, lengths under noise": 2, "aug_pe_plus": 2}
-"""Noise decides the lengths or the first texts of these: their tokens are the mean of two runs."""
+RUNS = {"dpga, lengths under noise": 4, "aug_pe_plus": 2}
+"""Noise decides the lengths or the first texts of these: their tokens are the mean of several runs."""
 
 
 @pytest.fixture

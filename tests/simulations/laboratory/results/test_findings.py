@@ -153,7 +153,7 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
 @pytest.mark.slow
 def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
     small = ["method.samples=40", "method.rounds=2", "task.records_per_party=16", "task.test_records=24"]
-    blank = runs.RunMeasurements(key="k", data="demo_notes", seed=0, overrides=())
+    blank = runs.RunMeasurements(key="k", data="demo_notes", seed=0)
     ran = execution.run_one(blank, [*small, "evaluation.metrics=[]"], tmp_path / "k")
     assert ran.error is None
     assert 0 <= ran.figures["accuracy"] <= 1
