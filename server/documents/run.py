@@ -194,3 +194,8 @@ class InputWeaknesses(Document):
     FILE: ClassVar[str] = "input_weaknesses.json"
 
     weaknesses: tuple[Weakness, ...]
+
+    @property
+    def private(self) -> bool:
+        """True, because they state exact numbers of records."""
+        return True
