@@ -37,7 +37,7 @@ from common.validate import suggest_name
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
-from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
+from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, remove_unused, summary
 from server.prepare.compose import SEARCH_PATH, check_simulation, misprint_error, plain, reload_settings, typed_settings
 from server.prepare.misprints import CONFIGS
 from server.settings.reading import mapping_of
@@ -231,6 +231,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
         # An error of the run folder itself, or of settings that a resumed run keeps, says what to do.
         lasting = isinstance(error, (CheckpointError, ModelSettingError))
         resumable = (folder / RunSummary.FILE).exists() and not lasting
+        remove_unused(combinations.made)
         _exit(error, f"\n{resumption(folder)}." if resumable else "")
     except KeyboardInterrupt as stop:
         said = f"{_stopped(folder)}; {resumption(folder)}" if (folder / "config.yaml").exists() else ""

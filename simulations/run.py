@@ -74,8 +74,8 @@ def _simulate(settings: Settings, folder: Path) -> None:
         )
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepare_settings(check_simulation(settings), folder)
-    store(run, folder)
     inputs.check_inputs(run, folder)
+    store(run, folder)  # from here on the run can be resumed
     if baseline := WITHOUT_PRIVACY.get(run.method.name):
         baseline(run, folder)
     else:
