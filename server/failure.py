@@ -45,6 +45,8 @@ CANCELLED = "cancelled.txt"
 TRACEBACK = "state/traceback.txt"
 """File in the folder of a deployed run that ended with a library's error; it has the traceback, which can quote a
 text."""
+LOG = "run.log"
+"""File with a run's log."""
 LOCK = "lock"
 """File that a run's process locks; it contains the process ID."""
 PATIENCE = 2.0
@@ -69,7 +71,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         FolderInUseError: Another process is working in the folder.
     """
     logger = logging.getLogger("caucus")
-    with sole_process(folder), _log_file(logger, folder / "run.log", names):
+    with sole_process(folder), _log_file(logger, folder / LOG, names):
         try:
             yield
         except AwaitingError as pause:
@@ -192,6 +194,27 @@ def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
             return None
         time.sleep(0.05)
     return lock
+
+
+def missing_folders(folder: Path) -> list[Path]:
+    """Return a folder and those above it that do not exist, the innermost first."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+def remove_unused(made: Sequence[Path]) -> None:
+    """Remove the folder of a run that never began: it has nothing but its log and its lock, and no process works in it.
+
+    Args:
+        made: What `missing_folders` returned before the start; empty if the folder was there.
+    """
+    if not made or not made[0].is_dir() or is_at_work(made[0]):
+        return
+    if {path.name for path in made[0].iterdir()} <= {LOG, LOCK}:
+        for name in (LOG, LOCK):
+            (made[0] / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # another run has begun in a folder above
+            for path in made:
+                path.rmdir()
 
 
 def is_at_work(folder: Path) -> bool:

@@ -37,8 +37,16 @@ from common.validate import suggest_name
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
-from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
-from server.prepare.compose import SEARCH_PATH, check_simulation, misprint_error, plain, reload_settings, typed_settings
+from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, remove_unused, summary
+from server.prepare.compose import (
+    SEARCH_PATH,
+    check_simulation,
+    load_settings,
+    misprint_error,
+    plain,
+    reload_settings,
+    typed_settings,
+)
 from server.prepare.misprints import CONFIGS
 from server.settings.reading import mapping_of
 from server.settings.schema import Settings
@@ -176,20 +184,23 @@ def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
     """Return arguments of the run or sweep that teaches most after this run, with its other settings.
 
     It is a sweep over ε, or a run without noise if the answers are not shown to help. If they are not shown to help
-    without noise either, or the run has no queries, it is a sweep over seeds.
+    without noise either, the run has no queries, or the hospitals' limits allow no other ε, it is a sweep over seeds.
     """
     from server.report.verdict import WITHOUT_GAIN
+    from simulations.federation.parties import party_settings
 
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     sources: Any = hydra_config.runtime.config_sources
     privacy = Privacy.load(folder)
-    if not privacy.queries or (judgement in WITHOUT_GAIN and privacy.planned_epsilon == math.inf):
-        tried = f"{combinations.SEED}0,1,2"
-    elif judgement in WITHOUT_GAIN:
-        tried = "privacy.epsilon=inf"
+    limits = party_settings(check_simulation(load_settings(folder)).client).limits
+    most = min(limits.max_epsilon, limits.lifetime_epsilon or math.inf)
+    epsilons = [math.inf] if judgement in WITHOUT_GAIN else [1.0, 4.0, 16.0]
+    allowed = [epsilon for epsilon in epsilons if epsilon <= most]
+    if privacy.queries and set(allowed) - {privacy.planned_epsilon}:
+        tried = f"privacy.epsilon={','.join(f'{epsilon:g}' for epsilon in allowed)}"
     else:
-        tried = "privacy.epsilon=1,4,16"
+        tried = f"{combinations.SEED}0,1,2"
     sweep = ["--multirun"] * ("," in tried)
     changed = (combinations.SEED, tried[: tried.index("=") + 1])
     others = [override for override in overrides.task if not override.lstrip("+").startswith(changed)]
@@ -231,6 +242,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
         # An error of the run folder itself, or of settings that a resumed run keeps, says what to do.
         lasting = isinstance(error, (CheckpointError, ModelSettingError))
         resumable = (folder / RunSummary.FILE).exists() and not lasting
+        remove_unused(combinations.made)
         _exit(error, f"\n{resumption(folder)}." if resumable else "")
     except KeyboardInterrupt as stop:
         said = f"{_stopped(folder)}; {resumption(folder)}" if (folder / "config.yaml").exists() else ""

@@ -24,6 +24,7 @@ from client.app import relay
 from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
+from common.system.files import SECRET
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.run import REFUSED, RunSummary, Traffic
@@ -56,6 +57,8 @@ def simulate(settings: Settings, folder: Path) -> None:
         FolderInUseError: Another process is working in the folder.
     """
     with sole_process(folder):
+        if (folder / "run.log").exists():
+            (folder / "run.log").chmod(SECRET)  # it counts private records, without noise
         _simulate(settings, folder)
 
 
@@ -71,8 +74,8 @@ def _simulate(settings: Settings, folder: Path) -> None:
         )
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepare_settings(check_simulation(settings), folder)
-    store(run, folder)
     inputs.check_inputs(run, folder)
+    store(run, folder)  # from here on the run can be resumed
     if baseline := WITHOUT_PRIVACY.get(run.method.name):
         baseline(run, folder)
     else:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from common.system.files import write_atomic
+from common.system.files import PUBLIC, SECRET, write_atomic
 from server.documents.codec import MALFORMED, FieldError, from_json, strict, to_json
 
 FORMAT = 1
@@ -98,12 +98,18 @@ class Document:
 
     def save(self, folder: Path, name: str | None = None) -> None:
         """Write the document to a run folder atomically, with the format's version; `name` replaces `FILE`."""
-        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT})
+        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT}, private=self.private)
+
+    @property
+    def private(self) -> bool:
+        """Whether the document tells of private records without noise, so that only its owner may read the file."""
+        return False
 
 
-def write_json(path: Path, value: object) -> None:
-    """Write a document or a mapping as JSON, atomically."""
-    write_atomic(path, json.dumps(strict(value), ensure_ascii=False, indent=2).encode())
+def write_json(path: Path, value: object, *, private: bool = False) -> None:
+    """Write a document or a mapping as JSON, atomically; if it is private, only its owner can read the file."""
+    content = json.dumps(strict(value), ensure_ascii=False, indent=2).encode()
+    write_atomic(path, content, mode=SECRET if private else PUBLIC)
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:

@@ -133,6 +133,7 @@ class WeaknessCode(StrEnum):
     RECORDS_WITHOUT_USER = "records-without-user"
     TEST_TEXTS_PRIVATE = "test-texts-private"
     TEST_TEXTS_PUBLIC = "test-texts-public"
+    FEW_TEST_TEXTS = "few-test-texts"  # fewer than 100
     NO_BETTER_THAN_GUESSING = "no-better-than-guessing"
     NO_CLEAR_GAIN = "no-clear-gain"  # or a loss, against the same models without the hospitals
     ANSWERS_ARE_NOISE = "answers-are-noise"  # spread by less than half of the noise (`signal.HOPELESS`), or so expected
@@ -193,3 +194,8 @@ class InputWeaknesses(Document):
     FILE: ClassVar[str] = "input_weaknesses.json"
 
     weaknesses: tuple[Weakness, ...]
+
+    @property
+    def private(self) -> bool:
+        """True, because they state exact numbers of records."""
+        return True

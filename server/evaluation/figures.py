@@ -14,6 +14,7 @@ from common import rng
 from common.domain import Record, is_one_population
 from common.errors import CaucusError, DataError
 from common.models.encoder import Encoder
+from common.phrases import series
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, has_label_sets
 from server.evaluation import subgroups
@@ -269,7 +270,9 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
     }
 
 
-def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
+def real_against_real(
+    measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str, *, sets: str
+) -> Group:
     """Measure the fidelity of real texts to other real texts, as the level that synthetic texts could reach.
 
     Args:
@@ -277,16 +280,19 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
         records: Real texts that are evaluated in place of the synthetic texts.
         real: The real texts with which `records` are compared.
         about: Description of both sets, for the definition.
+        sets: Names of both sets, for the log.
     """
     candidates = [Candidate(text=record.text, label=record.label, model="", round=0) for record in records]
     in_place = replace(measured, candidates=candidates)
     vectors = partial(measured.embedded, [record.text for record in real])
     definition = f"{about} The figures of sets of other sizes differ a little for that alone, FID most."
-    return fidelity_group(in_place, real, vectors) | {"definition": definition}
+    return fidelity_group(in_place, real, vectors, sets=sets) | {"definition": definition}
 
 
-def fidelity_group(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
-    """Measure the distances of the synthetic texts from real ones."""
+def fidelity_group(
+    measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]], *, sets: str
+) -> Group:
+    """Measure the distances of the synthetic texts from real ones; `sets` names both, for the log."""
     seed = measured.experiment_seed
     ours, theirs, rows = measured.vectors, vectors(), len(real)
     texts, labels = [record.text for record in real], [record.label for record in real]
@@ -295,7 +301,8 @@ def fidelity_group(measured: Measured, real: Sequence[Record], vectors: Callable
         try:
             values = measure(ours, theirs, seed=seed)
         except (CaucusError, ValueError, ArithmeticError) as error:
-            return missing(names, error, rows=rows)
+            reason = reason_for(f"{series(names, 'and')} of {sets}", error, rows=rows)
+            return dict.fromkeys(names, reason)
         return {name: figure(partial(values.__getitem__, name), rows=rows) for name in names}
 
     def agreement() -> float:

@@ -119,8 +119,12 @@ def _fidelity(measured: Measured) -> Group:
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."
     return {
-        "fidelity": fidelity_group(measured, measured.test, lambda: measured.test_vectors),
-        "fidelity_real": real_against_real(measured, test[:half], test[half:], about),
+        "fidelity": fidelity_group(
+            measured, measured.test, lambda: measured.test_vectors, sets="the synthetic texts and the test texts"
+        ),
+        "fidelity_real": real_against_real(
+            measured, test[:half], test[half:], about, sets="the two halves of the test texts"
+        ),
     }
 
 

@@ -221,7 +221,8 @@ def comparable(what: str, *sets: Vectors, least: int = 2) -> None:
     if any(vectors.ndim != 2 or vectors.shape[1:] != sets[0].shape[1:] for vectors in sets):
         raise DataError(f"vectors for {what}", expected="two matrices of one width", got="other shapes")
     if min(map(len, sets)) < least:
-        raise DataError(f"vectors for {what}", expected=f"at least {least} rows in each set", got="fewer")
+        do = "Give more test texts (task.test) or write more texts (method.samples), whichever are too few"
+        raise DataError(what, expected=f"at least {least} texts in each set", got="fewer", do=do)
     if not all(np.isfinite(vectors).all() for vectors in sets):
         raise DataError(f"vectors for {what}", expected="finite values", got="a value that is not")
 

@@ -100,7 +100,7 @@ def reach_verdict(
         "nearly": NEARLY,
         "references": _listed(quality),
         "accuracies": _listed(quality, ("with all texts", quality.synthetic)),
-        "difference": quality.gain and capital(describe_difference(quality, quality.gain, of_each=False)),
+        "difference": quality.gain and capital(describe_difference(quality, quality.gain, alone=False)),
     }
     said = _say(name, quality, **facts)
     references = _say("accuracies", quality, **facts) if name == "gain" else ""
@@ -155,15 +155,16 @@ def compare_gain(gain: Gain, *, noise: bool = False) -> Judgement:
     return Judgement.LOSS if gain.loss else Judgement.NO_GAIN
 
 
-def describe_difference(quality: Quality, gain: Gain, *, of_each: bool = True) -> str:
+def describe_difference(quality: Quality, gain: Gain, *, alone: bool = True) -> str:
     """Return a clause on a gain over the same models without the hospitals, with its interval.
 
     Args:
         quality: The figures.
         gain: The gain.
-        of_each: Whether to state the number of texts of which it is the gain, if that is not the number of all texts.
+        alone: Whether no sentence before it states the number of texts on each side (here stated if it is not that of
+            all texts), and that the same models without the hospitals are no better than guessing.
     """
-    return _say("difference", quality, gain=gain, of_each=of_each and gain.texts != quality.trained_on)
+    return _say("difference", quality, gain=gain, alone=alone, of_each=alone and gain.texts != quality.trained_on)
 
 
 def _listed(quality: Quality, *first: tuple[str, float | None]) -> str:
@@ -173,9 +174,16 @@ def _listed(quality: Quality, *first: tuple[str, float | None]) -> str:
 
 
 def _say(name: str, quality: Quality, **facts: object) -> str:
-    shown = {"number": _number, "points": points}
+    shown = {"number": _number, "points": points, "baseline": _compare_baseline(quality)}
     message = getattr(catalogue(__package__).verdict, name)
     return fill_in(message, q=quality, without=WITHOUT, **shown, **facts)
+
+
+def _compare_baseline(quality: Quality) -> str:
+    """Return that the same models without the hospitals are no better than guessing; empty if they are, or unknown."""
+    if quality.zero_shot is None or quality.majority is None or quality.zero_shot > quality.majority:
+        return ""
+    return "below guessing" if quality.zero_shot < quality.majority else "no better than guessing"
 
 
 def _number(value: float) -> str:

@@ -34,12 +34,14 @@ from server.llm.base import advice_on, shown_loss
 from server.llm.use import counts_of_losses
 from server.planning.signal import FEWER_CANDIDATES, HOPELESS
 from server.report.labels import record_shares, weights_of
-from server.report.quality import WITHOUT, Quality, read_quality
+from server.report.quality import DISTANCE, WITHOUT, Quality, read_quality
 from server.report.verdict import Judgement, compare_gain, judge
 from server.report.votes import VoteHistogram
 
 MANY_LOST = 0.1
 """Share of the requested texts above which their loss is a weakness."""
+FEWEST_TESTED = 100
+"""Smallest number of test texts of which an accuracy of 50% has a standard error of 5 points or less."""
 APART = 0.25
 """Total variation from which labels of texts and records differ widely: one text in four would need another label."""
 MOST_NAMED = 3
@@ -138,7 +140,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
 def _quality(
     run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport], quality: Quality, more: int
 ) -> Iterator[Weakness]:
-    """Yield a weakness if texts are no better than guessing, and one if they are no better than the same models' alone.
+    """Yield weaknesses of the verdict: too few test texts, and texts no better than guessing or the same models' alone.
 
     `more` is the number of the texts, of which more may help; it is 0 if more texts make a cause worse.
     """
@@ -154,6 +156,10 @@ def _quality(
         "privacy": privacy,
         "noised": privacy is not None and guarantee_kind(privacy) is Kind.BOUNDED,
     }
+    scored = quality.synthetic is not None and quality.measure != DISTANCE
+    if scored and quality.tested and quality.tested < FEWEST_TESTED:
+        error = 50 / math.sqrt(quality.tested)
+        yield _weakness(WeaknessCode.FEW_TEST_TEXTS, error=error, fewest=FEWEST_TESTED, **shown)
     if judge(quality) in {Judgement.BELOW_GUESSING, Judgement.UNCLEAR} and quality.tested:
         yield _weakness(WeaknessCode.NO_BETTER_THAN_GUESSING, **shown)
     if gain and not gain.clear:

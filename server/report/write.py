@@ -19,6 +19,7 @@ from common import look
 from common.errors import DataError
 from common.page.words import catalogue
 from common.phrases import percent
+from common.system.files import PUBLIC, SECRET
 from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
 from server.guarantee.messages import show_delta, show_epsilon
@@ -43,7 +44,8 @@ def write_report(run: Path) -> Path:
         run: The run folder. Missing and unreadable files are named on the page.
 
     Returns:
-        Path of the page. Each file is replaced atomically.
+        Path of the page. Each file is replaced atomically; only its owner can read those of a simulation, which have
+        figures of private records without noise.
 
     Raises:
         DataError: `run` is not a folder.
@@ -52,6 +54,7 @@ def write_report(run: Path) -> Path:
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
     facts = gather(run)
     plain, groups = facts.to_json(), facts.metrics.groups
+    private = facts.privacy is not None and facts.privacy.simulation
     page = render(
         "page.html",
         **plain,
@@ -66,15 +69,20 @@ def write_report(run: Path) -> Path:
         examples=pick_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
-    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)))
-    replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-    return replace(run / "report.html", page)
+    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)), private=private)
+    as_json = json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    replace(run / "report.json", as_json, private=private)
+    return replace(run / "report.html", page, private=private)
 
 
-def replace(path: Path, text: str) -> Path:
-    """Write a file atomically, whoever else writes it at the same time, and return its path."""
+def replace(path: Path, text: str, *, private: bool = False) -> Path:
+    """Write a file atomically, whoever else writes it at the same time, and return its path.
+
+    If it is private, only its owner can read it.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        part.touch(SECRET if private else PUBLIC)
         # A model may return half of a surrogate pair, which UTF-8 cannot encode.
         part.write_text(text, encoding="utf-8", errors="replace")
         part.replace(path)

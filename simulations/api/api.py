@@ -38,7 +38,7 @@ from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
 from server.domain import NO_LABELS
-from server.failure import EXPECTED, WRONG_SETTINGS, summary
+from server.failure import EXPECTED, WRONG_SETTINGS, missing_folders, remove_unused, summary
 from server.prepare.calls import AGREED
 from server.prepare.compose import compose_settings, reload_settings
 from server.report.weaknesses import gravest_weaknesses
@@ -270,6 +270,7 @@ def _quoted(text: str) -> str:
 
 
 def _run(settings: Settings, folder: Path) -> Result:
+    made = missing_folders(folder)
     with _logging_to(folder):
         try:
             run.simulate(with_values(settings, AGREED), folder)  # a program is told in the log, and not asked
@@ -279,6 +280,7 @@ def _run(settings: Settings, folder: Path) -> Result:
             if (folder / RunSummary.FILE).exists() and not isinstance(stopped, CheckpointError):
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
                 cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
+            remove_unused(made)
             raise
     return Result.load(folder)
 
@@ -306,8 +308,11 @@ def _errors_of_ours(private: Path) -> Iterator[None]:
         ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
         raise ours from None
     except CaucusError as error:
-        if match := re.fullmatch(rf"{re.escape(str(private))}/(\w+)\.jsonl(?::(\d+))?", str(error.where)):
-            error.where = match[1] if match[2] is None else f"{match[1]}.iloc[{int(match[2]) - 1}]"
+        lines = r"(?::(\d+(?:, \d+)*)( and more)?)?"
+        if match := re.fullmatch(rf"{re.escape(str(private))}/(\w+)\.jsonl{lines}", str(error.where)):
+            rows = [int(line) - 1 for line in (match[2] or "").split(", ") if line]
+            places = rows if len(rows) > 1 else rows[0] if rows else None
+            error.where = match[1] if places is None else f"{match[1]}.iloc[{places}]{match[3] or ''}"
         raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
 
 

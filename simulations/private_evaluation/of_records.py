@@ -133,11 +133,12 @@ def _fidelity_real(measured: MeasuredWithRecords) -> Group:
     """
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
-    return real_against_real(measured, records, measured.test, about)
+    return real_against_real(measured, records, measured.test, about, sets="private records and the test texts")
 
 
 def _fidelity_private(measured: MeasuredWithRecords) -> Group:
-    return fidelity_group(measured, measured.private, lambda: measured.private_vectors)
+    sets = "the synthetic texts and the private records"
+    return fidelity_group(measured, measured.private, lambda: measured.private_vectors, sets=sets)
 
 
 def _membership(measured: MeasuredWithRecords) -> Group:

@@ -9,6 +9,7 @@ Each combination has its own folder. A sweep continues after the failure of a ru
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from common.errors import ConfigError
 from common.system.commands import command_to_copy, exit_code
 from common.validate import suggest_name
 from server.documents.run import RunSummary
-from server.failure import FAILURE
+from server.failure import FAILURE, WRONG_SETTINGS, missing_folders
 from server.prepare.compose import FILE, check_simulation, compose_settings, plain, reload_settings, values, write_yaml
 from server.settings.schema import Settings, SimulationSettings
 from simulations.sweeps.experiments import experiment_rows, run_names
@@ -33,10 +34,17 @@ PLANNED = "multirun.yaml"
 ROW = "row"
 SEED = "experiment_seed="
 RESUME = "--resume"
+made: list[Path] = []
+"""Folders that Hydra made for this process's only run, the innermost first; none for a sweep."""
 
 
 class SweepCallback(Callback):
-    """Callback that Hydra calls at the start and the end of a sweep."""
+    """Callback that Hydra calls at the start of a run, and at the start and the end of a sweep."""
+
+    def on_run_start(self, config: Any, **_: Any) -> None:
+        """Note which folders Hydra will make for the run."""
+        with suppress(*WRONG_SETTINGS, OSError):  # Hydra would warn of it; it fails on the same setting next
+            made[:] = missing_folders(Path(config.hydra.run.dir))
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Make Hydra sweep over the experiment's rows, if there are any, and store the sweep's folder in its state.

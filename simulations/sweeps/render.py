@@ -30,13 +30,15 @@ _AXES = {
 def write_table(folder: Path) -> Table:
     """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
 
+    Only the owner can read these files, which may have figures of private records without noise.
+
     Raises:
         CheckpointError: The folder contains no runs.
     """
     table = read_table(folder)
-    (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
-    write_json(folder / TABLE, table.to_dict())
-    replace(folder / "report.html", as_page(folder, table))
+    replace(folder / "table.md", as_markdown(table), private=True)
+    write_json(folder / TABLE, table.to_dict(), private=True)
+    replace(folder / "report.html", as_page(folder, table), private=True)
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
     return table
 

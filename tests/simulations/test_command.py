@@ -115,6 +115,17 @@ def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
     get_args_parser().parse_args()  # it refuses settings on both sides of an option
 
 
+@pytest.mark.parametrize("wrong", ["client.limits.max_top=0", "task.test=/no/such.csv"])
+def test_a_start_that_fails_leaves_no_folder_that_was_not_there(wrong, tmp_path):
+    settings = [*runs.labelled(tmp_path), wrong]
+    new = tmp_path / "made" / "run"
+    assert runs.command(tmp_path, *settings, f"hydra.run.dir={new}")[0] == 2
+    assert not new.parent.exists()
+    (tmp_path / "run").mkdir()
+    assert runs.command(tmp_path, *settings, f"hydra.run.dir={tmp_path}/run")[0] == 2
+    assert (tmp_path / "run" / "run.log").exists()
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [

@@ -60,6 +60,13 @@ def test_fidelity_of_real_texts_shows_what_synthetic_ones_could_reach():
     assert groups_of("fidelity", test=records(0, 1))["fidelity_real"]["fid"].reason
 
 
+def test_a_log_of_figures_that_take_more_texts_names_both_sets_and_a_remedy(caplog):
+    caplog.set_level("INFO", logger="caucus.measures")
+    assert groups_of("fidelity", test=records(104, 30))["fidelity_real"]["mauve"].reason
+    (line,) = [line for line in caplog.messages if "mauve" in line]
+    assert [fact for fact in ("two halves of the test texts", "at least 20", "task.test") if fact not in line] == []
+
+
 def test_fidelity_figure_that_is_not_a_number_has_a_reason(monkeypatch):
     monkeypatch.setattr(fidelity, "overlap", lambda *_, **__: dict.fromkeys(fidelity.OVERLAP, math.nan))
     group = groups_of("fidelity")["fidelity"]

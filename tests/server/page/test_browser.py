@@ -61,8 +61,8 @@ def test_a_run_is_drafted_started_and_cancelled_by_keyboard(visit, coordinator):
     page.wait_for_url("**/planned")
     assert "This plan asks the hospitals nothing." in page.inner_text("main")
     coordinator.leaves = {"awaiting.txt": "St. Mary"}
-    page.get_by_label("Name of the run", exact=True).fill("by hand")
-    page.get_by_label("Name of the run", exact=True).press("Enter")
+    page.get_by_label("The name of the run").fill("by hand")
+    page.get_by_label("The name of the run").press("Enter")
     page.wait_for_url("**/start")
     assert "fusegen with 2 hospitals" in page.get_by_role("status").inner_text()
     page.get_by_role("link", name="Look at the run").press("Enter")

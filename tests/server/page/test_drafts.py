@@ -189,6 +189,12 @@ def test_hospitals_that_are_offline_are_named_and_can_be_waited_for(browser, flo
     assert "first --wait method=fusegen" in html.unescape(response.text)
 
 
+def test_the_name_of_a_run_is_asked_for_once(browser, unplanned):
+    asked = r'<input name="name"'
+    assert len(re.findall(asked, browser.get("plan").text)) == 0
+    assert len(re.findall(asked, browser.post("planned").text)) == 1
+
+
 def test_one_plan_is_composed_at_a_time(browser, monkeypatch):
     monkeypatch.setattr(app, "plan_draft", lambda *_: app._acting.locked() or 1 / 0)
     browser.post("planned")

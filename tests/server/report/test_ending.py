@@ -51,6 +51,9 @@ ENDINGS = {
     "a gain below guessing": {
         "metrics": METRICS | {"synthetic": {"accuracy": 0.1}, "zero_shot": gained(0.1, 0.05, 0.2)}
     },
+    "a gain over one that says one label": {
+        "metrics": METRICS | {"zero_shot": gained(0.58, 0.5, 0.6) | {"accuracy": {"value": 0.25}}}
+    },
     "a count alone": {"metrics": {"federated": COUNTED}},
     "a count beside references": {"metrics": METRICS | {"synthetic": None, "federated": COUNTED}},
     "spans": {"metrics": METRICS | {"spans": SPANS}},

@@ -43,6 +43,15 @@ def run(tmp_path):
     return write_run(tmp_path / "run")
 
 
+@pytest.mark.parametrize("simulation", [True, False])
+def test_files_of_a_simulation_which_show_figures_of_records_are_for_their_owner_alone(simulation, tmp_path):
+    run = write_run(tmp_path / "run", simulation=simulation)
+    write_report(run)
+    Metrics(content=METRICS if simulation else {"test_records": 7}).save(run)
+    files = [run / name for name in ("report.json", "report.html", "release.md", "metrics.json")]
+    assert {path.stat().st_mode & 0o077 == 0 for path in files} == {simulation}
+
+
 def test_the_same_figures_of_private_records_stand_beside():
     made = {table["title"]: table for table in figure_tables.tables(Metrics(content=METRICS).groups)}
     assert list(made) == ["In general", "Utility", "Membership"]

@@ -71,6 +71,7 @@ STATES = {
     "a clear gain": (against(0.75, 0.04, 0.12), Judgement.HELPS, {}),
     "a clear gain with part of the texts": (PART, Judgement.HELPS, {}),
     "a reference below guessing": (against(0.23, 0.4, 0.6), Judgement.HELPS, {}),
+    "a reference that says one label": (against(0.25, 0.4, 0.6), Judgement.HELPS, {}),
     "no difference": (against(0.83, -0.041, 0.041, texts=300), Judgement.NO_GAIN, {}),
     "nearly as good as real records": (against(0.93, -0.03, 0.01, synthetic=0.92), Judgement.NO_GAIN, {}),
     "a loss, without real records": (against(0.92, -0.14, -0.04, real=None), Judgement.LOSS, {}),

@@ -114,6 +114,7 @@ UNLABELLED_TEXTS = {
 NOISED = {"simulation": False, "run": {"method": "dpga"}}
 REPEATED = [replace(text, text=f"note {at % 9}") for at, text in enumerate(TEXTS)]
 FAULTS = {
+    "few test texts": {"metrics": compared(0.01, 0.1, test_records=99)},
     "below guessing": {"metrics": scored(0.1), "rounds": [line(0)]},
     "below guessing, class sums of described labels": {"metrics": scored(0.3), "run": DESCRIBED},
     "not above guessing": {"metrics": scored(0.58)},

@@ -8,7 +8,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.prepare.compose import compose_settings, load_settings
+from server.prepare.compose import compose_settings, load_settings, store
 from server.report.verdict import Judgement
 from server.settings.sections import setting
 from simulations import launch
@@ -29,6 +29,9 @@ EXPERIMENT = {
         "ours": {"set": []},
     },
 }
+
+PROVED = ["unsafe_no_noise=false", "unsafe_unproven=false"]  # without these, a limit of all runs is refused
+SEEDS = ["--multirun", "experiment_seed=0,1,2"]
 
 
 def cells_of(text):
@@ -252,18 +255,24 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
 
 
 @pytest.mark.parametrize(
-    ("privacy", "judgement", "tried"),
+    ("of_run", "limits", "tried"),
     [
-        ({}, Judgement.HELPS, ["--multirun", "privacy.epsilon=1,4,16"]),
-        ({}, Judgement.NO_GAIN, ["privacy.epsilon=inf"]),
-        ({"planned_epsilon": "inf"}, Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
-        ({"queries": []}, Judgement.NO_GAIN, ["--multirun", "experiment_seed=0,1,2"]),
+        (({}, Judgement.HELPS), [], ["--multirun", "privacy.epsilon=1,4,16"]),
+        (({}, Judgement.NO_GAIN), [], ["privacy.epsilon=inf"]),
+        (({"planned_epsilon": "inf"}, Judgement.NO_GAIN), [], SEEDS),
+        (({"queries": []}, Judgement.NO_GAIN), [], SEEDS),
+        (({}, Judgement.HELPS), ["max_epsilon=6"], ["--multirun", "privacy.epsilon=1,4"]),
+        (({}, Judgement.HELPS), ["max_epsilon=8", "lifetime_epsilon=3", *PROVED], ["privacy.epsilon=1"]),
+        (({"planned_epsilon": 1.0}, Judgement.HELPS), ["max_epsilon=2"], SEEDS),
+        (({}, Judgement.NO_GAIN), ["max_epsilon=8"], SEEDS),
     ],
 )
-def test_the_next_run_follows_from_the_judgement(privacy, judgement, tried, monkeypatch, tmp_path):
+def test_the_next_run_follows_from_the_judgement_and_the_limits(of_run, limits, tried, monkeypatch, tmp_path):
+    privacy, judgement = of_run
+    store(compose_settings([f"client.limits.{limit}" for limit in limits]), tmp_path)
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(**privacy)))
     SweepCallback().on_multirun_start(hydra_of(tmp_path, monkeypatch))
-    kept = ["++privacy.epsilon=1,4"] if "experiment_seed=0,1,2" in tried else []
+    kept = ["++privacy.epsilon=1,4"] if tried == SEEDS else []
     assert launch._next_run(tmp_path, judgement) == ["--config-dir", "mine", *tried, "method.samples=24", *kept]
 
 
