@@ -111,7 +111,7 @@ def test_of_a_run_that_died_what_there_is(copy, tmp_path, capsys):
     assert code == 0
     assert "is partial" in made["note"]
     assert made["utility"]["accuracy"]["rows"] == 1
-    assert "2 rows" in made["fidelity"]["fid"]["reason"]
+    assert "2 texts" in made["fidelity"]["fid"]["reason"]
     assert "private records" in made["membership"]["reason"]
     assert (copy / "report.html").exists()
 
