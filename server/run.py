@@ -26,7 +26,7 @@ from server.domain import Candidate
 from server.evaluation import (
     federated_count,
     figures,
-    nearest_texts,
+    nearness,
     of_texts,
     projection,
     released_classifier,
@@ -141,7 +141,7 @@ def run(
     paid = payments(tools.spending)
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
-        | nearest_texts.nearest_texts(measured)
+        | nearness.nearest_texts(measured)
         | count
         | of_texts.run_groups(
             measured,
