@@ -130,7 +130,7 @@ class Wording:
         writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
         style: Style of the texts, for example "terse, with abbreviations"; empty if unspecified.
         label: Meaning of a label, for example "diagnosis" or "sentiment".
-        plural: Plural of the task's kind; if empty, it is formed by the rules of English (`server.llm.wording.plural`).
+        plural: Plural of the task's kind; if empty, it is formed by the rules of English (`server.llm.render.plural`).
     """
 
     writer: str = ""

@@ -24,7 +24,7 @@ from server.evaluation.figures import (
 )
 from server.metrics import intervals
 from server.metrics.language_model import LanguageModel
-from simulations.private_evaluation import attacks, canaries, change, phantoms, sites
+from simulations.private_evaluation import attacks, canaries, change, sites
 from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import LabelledVectors, before_and_after
 
@@ -145,7 +145,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
     half = len(held_out) // 2
     others, reference = held_out[:half], held_out[half:]
     members = [record.text for record in measured.drawn(measured.private, "members")]
-    about = f"{attacks.DEFINITION} {len(members)} members, {len(others)} others, {len(reference)} for reference."
+    about = f"{attacks.MEMBERSHIP} {len(members)} members, {len(others)} others, {len(reference)} for reference."
     rows = len(members) + len(others)
     try:
         if min(len(members), half) < FEWEST:
@@ -209,12 +209,12 @@ def _disclosures(measured: MeasuredWithRecords) -> Group:
     control = measured.drawn([record.text for record in measured.test], "phantoms")
     records = [measured.private[place].text for place in places]
     try:
-        made = phantoms.phantom_figures(
+        made = attacks.phantom_figures(
             records, control, measured.texts, measured.embedded, groups=measured.groups(places)
         )
     except CaucusError as error:
-        made = missing(phantoms.NAMES, error, rows=len(records))
-    return {"definition": phantoms.DEFINITION} | made
+        made = missing(attacks.FEATURES, error, rows=len(records))
+    return {"definition": attacks.DISCLOSURES} | made
 
 
 def _subgroups(measured: MeasuredWithRecords) -> Group | Figure:
