@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
-from server.domain import PrivacyTarget
 from server.settings.bounds import (
     Count,
     Natural,
@@ -28,7 +27,7 @@ from server.settings.bounds import (
     whole,
 )
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import MethodSettings, Part, TaskSettings
+from server.settings.sections import MethodSettings, Part, PrivacyTarget, TaskSettings
 
 MOST_LOST = 0.2
 """Default of `Llm.most_lost`."""

@@ -24,12 +24,11 @@ from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.validate import at_least, positive
-from server.domain import NO_LABELS
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build, roster_of
 from server.prepare.compose import check_simulation
 from server.settings.schema import SimulationSettings
-from server.settings.sections import setting, with_values
+from server.settings.sections import NO_LABELS, setting, with_values
 from server.settings.tasks import LabelledFilesSettings
 from server.tasks.sources import Demo, LabelledFiles, Source
 from simulations.private_evaluation import canaries, sites
