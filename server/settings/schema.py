@@ -1,7 +1,7 @@
 """All settings of a run, each with its type, unit, bounds and default.
 
-The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, and
-those of the evaluation in `evaluation.py`.
+The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, those of
+the evaluation in `evaluation.py`, and `PrivacyTarget` in `sections.py`.
 
 Types and names are checked when settings are read (`reading.py`), bounds by each class (`bounds.py`). Defaults are only
 here: `compose.py` passes them to Hydra, and a file in `configs/` contains only deviations from them.
