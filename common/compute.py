@@ -2,7 +2,7 @@
 
 These data are the plan, all keys and a question. A hospital always computes each value itself (`directly`). In a
 simulation, hundreds of parties in one process would all compute the same values, so each value is computed once and
-shared through a `simulations.federation.shared.LastValues`.
+shared through a `simulations.federation.parties.LastValues`.
 """
 
 from collections.abc import Callable

@@ -24,11 +24,11 @@ from server.documents.hospitals import SentDocument
 from server.documents.run import PARTIAL, TEXTS, RunSummary, versions
 from server.failure import logging_to
 from server.federation.ask import Federation
+from server.federation.exchange import send_texts
 from server.federation.network import FlowerNetwork, Network
-from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
 from server.guarantee.messages import show_epsilon
-from server.llm.wording import advice_on_descriptions, kinds_of
+from server.llm.render import advice_on_descriptions, kinds_of
 from server.method import State
 from server.planning.signal import few_candidates, hopeless, with_weakest_parts
 from server.prepare.automatic import expected_records, resolve_auto
@@ -91,7 +91,7 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
     if not parties:
         raise ConfigError("no hospital answered the run", where=run, do="Send the texts of a run that asked some")
     texts = (run / TEXTS).read_bytes()
-    problems = send(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
+    problems = send_texts(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
     before, digest = SentDocument.last(folder, []), hashlib.sha256(texts).hexdigest()  # what is damaged is written anew
     had = before.received if before and before.texts == digest else {}
     received = {names[party]: now() for party, problem in problems.items() if not problem} | {**had}

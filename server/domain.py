@@ -1,4 +1,4 @@
-"""Basic terms of the coordinator: task, public and synthetic texts, privacy target and membership."""
+"""Basic terms of the coordinator: task, public and synthetic texts, and membership."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +12,9 @@ from common.sections import Sections, bodies, sections
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 from server.documents.rounds import RoundReport, first_round
+from server.settings.sections import NO_LABELS
+from server.settings.sections import PrivacyTarget as PrivacyTarget  # noqa: PLC0414 promised to methods of your own
 from server.spans import Spans
-
-NO_LABELS = "unlabelled"
-"""Value of the setting `task.labels` for a task without labels, in which all texts form one population."""
 
 
 class Labelled:
@@ -130,7 +129,7 @@ class Wording:
         writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
         style: Style of the texts, for example "terse, with abbreviations"; empty if unspecified.
         label: Meaning of a label, for example "diagnosis" or "sentiment".
-        plural: Plural of the task's kind; if empty, it is formed by the rules of English (`server.llm.wording.plural`).
+        plural: Plural of the task's kind; if empty, it is formed by the rules of English (`server.llm.render.plural`).
     """
 
     writer: str = ""
@@ -264,35 +263,6 @@ class Task:
         without: dict[str, Any] = {"sections": None} if isinstance(text, Candidate) else {}
         for part, body in zip(parts or (), bodies(text.text, parts or ()), strict=True):
             yield replace(text, text=body, label=part.heading, more=None, **without)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrivacyTarget:
-    """The guarantee that a run promises, and its plan is calibrated to: the settings `privacy`.
-
-    Attributes:
-        epsilon: ε of all answers together, all attempts included, above 0; inf adds no noise at all, for experiments
-            only.
-        delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
-        calibration: "tight", or "paper" for comparison, which sets sigma by the papers' formula; the true ε of this
-            sigma is printed as well.
-        unit: "sample", one record; or "user", all records of one user (named in the column `user`; without this column,
-            each party is one user).
-        max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
-    """
-
-    epsilon: float = 4.0
-    delta: float = 1e-5
-    calibration: str = "tight"
-    unit: str = "sample"
-    max_records: int = 1
-
-    def __post_init__(self) -> None:
-        validate.positive(epsilon=self.epsilon, infinite=True)
-        validate.probability(delta=self.delta)
-        validate.one_of("calibration", self.calibration, among=("tight", "paper"))
-        validate.one_of("unit", self.unit, among=("sample", "user"))
-        validate.integers(1, max_records=self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

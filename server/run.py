@@ -26,7 +26,7 @@ from server.domain import Candidate
 from server.evaluation import (
     federated_count,
     figures,
-    nearest_texts,
+    nearness,
     of_texts,
     projection,
     released_classifier,
@@ -38,11 +38,10 @@ from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
 from server.guarantee.messages import show_epsilon
 from server.llm.spending import Spending
-from server.llm.trial import UnreadableError, try_prompt
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
-from server.planning.modes import advice_on_contrast
+from server.prepare.model_checks import UnreadableError, advice_on_contrast, try_prompt
 from server.report.tensorboard import track
 from server.report.write import write_report
 from server.run_folder import RunFolder, read_candidates
@@ -141,7 +140,7 @@ def run(
     paid = payments(tools.spending)
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
-        | nearest_texts.nearest_texts(measured)
+        | nearness.nearest_texts(measured)
         | count
         | of_texts.run_groups(
             measured,

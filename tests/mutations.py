@@ -48,7 +48,7 @@ def mutation(name, file, old, new, *tests):
 MUTATIONS = (
     mutation(
         "a check of what one party was shown serves another that was shown something else",
-        "simulations/federation/shared.py",
+        "simulations/federation/parties.py",
         "if computed_for != (arguments, named):",
         "if computed_for is None:",
         "tests/simulations/federation/test_shared.py",

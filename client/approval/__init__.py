@@ -8,6 +8,6 @@ changes.py    what has changed since the last approved plan of the same name
 facts.py      all facts about one plan; those about its guarantee are of `common/plan/facts.py`
 standing.py   what has become of a plan, in sentences: its run's end, the limits' refusal, the answers given
 sheet.py      the facts in sentences, for the terminal and for the page (`client/page/plans.py`)
-*.yaml        the sentences, in three languages; those of both sides are beside `common/plan/words.py`
+*.yaml        the sentences, in three languages; those of both sides are beside `common/plan/facts.py`
 command.py    `caucus-party approve`
 """

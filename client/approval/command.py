@@ -20,7 +20,7 @@ from client.records import shown_labels
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError
 from common.page.words import CODES, ENGLISH, catalogue
-from common.plan.words import not_covered
+from common.plan.facts import not_covered
 from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.log_lines import escaped_line
 

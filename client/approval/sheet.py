@@ -20,10 +20,10 @@ from common.domain import NOT_STATED, is_one_population
 from common.errors import CaucusError, ConfigError, PlanError
 from common.page.words import ENGLISH, catalogue, spelt
 from common.phrases import group_by_four, quote_name, shorten_exponent
+from common.plan.facts import differences, not_covered, protected_unit, subsampling_clause
 from common.plan.guesses import Guesses, scale
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, not_covered, protected_unit, subsampling_clause
 from common.system.log_lines import escaped_line, utc
 
 

@@ -19,9 +19,9 @@ from client.audit_log import LARGEST_AUDIT
 from client.deploy import connection, known_records
 from client.deploy.check_advice import advice_on_charges, advice_on_labels, advice_on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
-from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.deploy.roster import RESTART, running_records, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
+from client.flower.noted_connection import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.records import shown_labels
 from client.releases import releases
 from client.writers import causal_model
@@ -151,7 +151,7 @@ class _Preflight:
         return PreflightFinding(PASSED, "the coordinator accepts it")
 
     def node(self) -> PreflightFinding:
-        state = node_state(self._settings, processes.child_states(self._settings.folder, SIDES["both"]))
+        state = node_state(self._settings.folder, processes.child_states(self._settings.folder, SIDES["both"]))
         if not state.runs:
             return PreflightFinding(SKIPPED, "not running: caucus-party start")
         if state.connected:

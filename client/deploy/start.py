@@ -28,11 +28,10 @@ from collections.abc import Iterator, Sequence
 from client.approval.entries import awaiting_entries
 from client.channel import READY, SOCKET, SOCKET_NAME
 from client.deploy import known_records
-from client.deploy.node_state import reason_in
 from client.deploy.settings import SIDES, HospitalSettings, check_folder
 from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY
-from client.flower.noted_connection import NOTE, REACHED
+from client.flower.noted_connection import NOTE, REACHED, reason_in
 from common.errors import CaucusError, ConfigError, LedgerError, UnreachedError
 from common.models import catalogue
 from common.system import locks, processes

@@ -23,8 +23,8 @@ from client.deploy.audit_reading import (
     audit_totals,
     uncharged_questions,
 )
-from client.deploy.node_state import NodeState, node_state
 from client.deploy.settings import SIDES, HospitalSettings
+from client.flower.noted_connection import NodeState, node_state
 from client.guard import Limits
 from client.noted_head import NotedHead
 from common.errors import ConfigError
@@ -113,7 +113,7 @@ def hospital_status(settings: HospitalSettings) -> HospitalStatus:
     waiting = awaiting_entries(settings.private)
     return HospitalStatus(
         processes=children,
-        node=node_state(settings, children),
+        node=node_state(settings.folder, children),
         awaiting=len(waiting),
         unreadable=sum(entry.read_plan() is None for entry in waiting),
         audit_used=_size(settings.audit_log) / LARGEST_AUDIT,

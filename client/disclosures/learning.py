@@ -16,7 +16,7 @@ one coin replaces one record: (2 ε, (1 + e^ε) δ)-DP. Wherever one record of a
 guess that the disclosed record is in training. Given the texts and the other coins, a guess is right with probability q
 = e^(2 ε) / (1 + e^(2 ε)) at most, except for a number F of guesses that are right because of δ, whose expectation over
 all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
-`simulations/private_evaluation/canary_membership.py`). So of d such pairs the number of right guesses is at most
+`simulations/private_evaluation/canaries.py`). So of d such pairs the number of right guesses is at most
 binomial plus F, and by Markov's inequality, for any number i that is fixed beforehand,
 
     p = P[Binomial(d, q) >= right - i] + pairs (1 + e^ε) δ / (i + 1).

@@ -18,7 +18,6 @@ from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
-from server.llm.trial import try_prompt
 from server.planning.make_plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, with_weakest_parts
 from server.prepare.automatic import expected_records, resolve_auto
@@ -26,6 +25,7 @@ from server.prepare.build import build
 from server.prepare.components import build_components, check_tracking
 from server.prepare.compose import compose_settings
 from server.prepare.files import FILES, check_file, given_paths
+from server.prepare.model_checks import try_prompt
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source

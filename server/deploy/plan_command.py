@@ -100,7 +100,7 @@ def plan_summary(settings: Settings) -> dict[str, Any]:
 
 def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     """Return the guarantee for settings, and all that `plan --json` prints: queries, signal and forecast, too."""
-    from server.llm.wording import advice_on_descriptions
+    from server.llm.render import advice_on_descriptions
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.prepare.automatic import expected_records, resolve_auto

@@ -15,7 +15,7 @@ from server.documents.run import TRANSFER, ZERO_SHOT, RunSummary
 from server.evaluation import (
     figures,
     label_sets,
-    nearest_texts,
+    nearness,
     of_texts,
     sections,
     small_model,
@@ -136,7 +136,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         | spans.tagger_group(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
-    small |= nearest_texts.nearest_texts(measured)
+    small |= nearness.nearest_texts(measured)
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
         name = None

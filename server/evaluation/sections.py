@@ -17,7 +17,7 @@ from common.sections import sections
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Task
 from server.evaluation.figures import figure, figure_over_texts
-from server.metrics import orders, surface
+from server.metrics.surface import Floats, independent_steps, length_distance, section_steps, steps_distance
 
 NAME = "sections"
 _DEFINITION = (
@@ -29,7 +29,6 @@ _DEFINITION = (
     "per_text, per_text_real: mean number of sections of a text. length_distance: Wasserstein-1 distance of the whole "
     "texts' lengths in words. words, words_real: mean length."
 )
-Floats = NDArray[np.float64]
 
 
 def section_groups(texts: Sequence[Candidate], held_out: Callable[[], Sequence[Record]], task: Task) -> Group:
@@ -46,21 +45,21 @@ def section_groups(texts: Sequence[Candidate], held_out: Callable[[], Sequence[R
     if not any(text.sections for text in texts):
         return {NAME: Figure(reason="no synthetic text has a section")}
     headings, rows = list(task.labels), len(real)
-    ours = orders.steps(([part.heading for part in text.sections or ()] for text in texts), headings).sum(axis=0)
-    theirs = orders.steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
+    ours = section_steps(([part.heading for part in text.sections or ()] for text in texts), headings).sum(axis=0)
+    theirs = section_steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
 
     def distance(steps: Floats, at: NDArray[np.intp]) -> float:
-        return orders.distance(steps, theirs[at].sum(axis=0))
+        return steps_distance(steps, theirs[at].sum(axis=0))
 
     others = {
-        "independent": orders.independent_steps(theirs.sum(axis=0)),
-        "plan_order": orders.steps([headings], headings)[0],
+        "independent": independent_steps(theirs.sum(axis=0)),
+        "plan_order": section_steps([headings], headings)[0],
     }
     whole, real_texts = [text.text for text in texts], [record.text for record in real]
     group: Group = {"definition": _DEFINITION}
     for name, steps in ({"order_distance": ours} | others).items():
         group[name] = figure_over_texts(partial(distance, steps), rows=rows)
-    group["length_distance"] = figure(lambda: surface.length_distance(whole, real_texts), rows=rows)
+    group["length_distance"] = figure(lambda: length_distance(whole, real_texts), rows=rows)
     for ending, members, steps in (("", whole, ours), ("_real", real_texts, theirs.sum(axis=0))):
         group[f"per_text{ending}"] = Figure(value=float(steps[:, :-1].sum() / len(members)), rows=len(members))
         words = float(np.mean([len(text.split()) for text in members]))

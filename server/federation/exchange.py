@@ -6,10 +6,15 @@ reason is logged and is part of the error if too few parties remain.
 
 Parties are identified by numbers here; the code that shows a log line or an error replaces the numbers by hospitals'
 names (`failure.py`).
+
+The last exchange of a run is the delivery of its texts; `client/releases.py` is the parties' side. Each party decides
+for itself whether to accept the texts. The coordinator learns these decisions, and which nodes are connected. The texts
+go only to the nodes of the parties that answered the run.
 """
 
 import logging
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from common import messages as m
@@ -20,9 +25,11 @@ from common.phrases import NumberedParty, Phrase, Turnout
 from common.plan.plan import Plan
 from common.schedule import seconds
 from server.federation.absence import SILENT, Absence, absence_advice, would_refuse_again
-from server.federation.network import Network
+from server.federation.network import FlowerNetwork, Network
 
 log = logging.getLogger("caucus.ask")
+
+OFFLINE = "is offline"
 
 Body = TypeVar("Body")
 
@@ -160,3 +167,37 @@ class Parties:
                 return f"not {self._plan.roster[:16]}: rosters are compared (caucus-party roster, then restart)"
             case _:
                 return ""
+
+
+def send_texts(
+    network: FlowerNetwork, texts: bytes, parties: AbstractSet[PartyId], *, run: str, plan_digest: bytes
+) -> dict[PartyId, str]:
+    """Send the content of the run's `synthetic.jsonl` to each of these parties that is connected.
+
+    Returns:
+        A clause for each party that states why the party does not have the texts; empty if it has them.
+    """
+    body = m.Release(texts)
+    envelopes = {
+        party: m.Envelope(run=run, party=party, plan_digest=plan_digest, body=body)
+        for party in sorted(parties & network.online())
+    }
+    replies = network.exchange(wire.pack_all(envelopes)) if envelopes else {}
+    problems = dict.fromkeys(sorted(parties), OFFLINE)
+    for party, sent in envelopes.items():
+        problems[party] = _problem(sent, replies[party]) if party in replies else str(SILENT.words)
+    return problems
+
+
+def _problem(sent: m.Envelope, parcel: m.Parcel) -> str:
+    try:
+        reply = wire.unpack(parcel)
+    except ProtocolError:
+        return "sent a reply that cannot be read"
+    match reply.body:
+        case m.Refusal(reason):
+            return m.refused_for(reason)
+        case m.Received() if (reply.run, reply.party, reply.plan_digest) == (sent.run, sent.party, sent.plan_digest):
+            return ""
+        case _:
+            return "sent a reply that is out of place"

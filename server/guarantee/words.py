@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from common.page.words import catalogue
+from common.plan.facts import not_covered, protected_unit, readers_guess, subsampling_clause
 from common.plan.guesses import scale
-from common.plan.words import not_covered, protected_unit, readers_guess, subsampling_clause
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, lacks_guarantee

@@ -1,4 +1,7 @@
-"""Prompts for chat models, rendered from the wordings in `prompts/`, one file for each kind (`prompts/README.md`)."""
+"""Prompts for chat models, rendered from the wordings in `prompts/`, one file for each kind (`prompts/README.md`).
+
+They name the task's kind of text, in the plural, and its labels in words.
+"""
 
 import functools
 import hashlib
@@ -13,10 +16,10 @@ from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, meta, n
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from common.errors import ConfigError
-from server.domain import Wording
+from server.domain import Task, Wording
 from server.llm.base import PROMPTS, Request
 from server.llm.marks import Marks
-from server.llm.wording import kinds_of, label_in_words
+from server.llm.parse import normal_letters
 from server.spans import words as words_of
 
 FOLDER = Path(__file__).with_name("prompts")
@@ -46,6 +49,13 @@ _CONDITIONS: tuple[Mapping[str, Any], ...] = (
 )
 _SEPARATOR = re.compile(r"^---\n", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n\s*\n")
+_HEAD_ENDS = re.compile(
+    r",|\s+(?:that|which|who|whose|of|to|about|from|in|by|for|on|with|at|as|after|before|between|written|sent)\b"
+)
+_SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
+_NAMED = 5
+_WORD = re.compile(r"\b[^\W\d]{3,}\b")
+_VOWEL_Y = re.compile(r"[aeiou]y$")
 
 
 class Prompts:
@@ -178,6 +188,56 @@ def our_prompts() -> Prompts:
 def whole(prompt: tuple[str, str]) -> str:
     """Return the (system, user) prompts as one text."""
     return "\n\n".join(filter(None, prompt))
+
+
+def kinds_of(kind: str, wording: Wording) -> str:
+    """Return the plural of a kind of text, for use within a sentence."""
+    words = wording.plural or plural(kind)
+    return words[:1].lower() + words[1:] if kind[:1].islower() else words
+
+
+def repeats_name(label: str, description: str) -> bool:
+    """Return whether the description of a label only repeats its name."""
+    return normal_letters(description) == normal_letters(label.replace("_", " "))
+
+
+def label_in_words(label: str, description: str) -> str:
+    """Return a label in quotes, by its name and its description, as far as these are words and differ.
+
+    A name without a word says nothing, such as "2.0" or "C34". Together the two say most: a description alone lacks
+    the words that writers of such texts use, and a name alone is ambiguous.
+    """
+    name = label.replace("_", " ")
+    if repeats_name(label, description) or not description:
+        return f'"{name}"'
+    return f'"{name}" ({description})' if _WORD.search(name) else f'"{description}"'
+
+
+def advice_on_descriptions(task: Task) -> str:
+    """Return advice on labels whose descriptions only repeat their names, or are numbers; empty if there are none."""
+    names = [
+        label for label, words in task.labels.items() if repeats_name(label, words) or not any(map(str.isalpha, words))
+    ]
+    if not names or not task.labelled:
+        return ""
+    where = "task.sections" if task.sectioned else "task.labels"
+    return (
+        f"prompts say no more about {len(names)} of {len(task.labels)} labels than a name or a number: "
+        f"{', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}; "
+        f"describe them: {where}={{{names[0]}: what such texts are about, …}}"
+    )
+
+
+def plural(kind: str) -> str:
+    """Return the English plural of a kind of text. The word before a clause, "of", "to" or the like takes the ending.
+
+    Irregular nouns, and kinds in other languages, need the setting `task.wording.plural`.
+    """
+    end = match.start() if (match := _HEAD_ENDS.search(kind)) and match.start() else len(kind)
+    noun, rest = kind[:end], kind[end:]
+    if noun.endswith("y") and not _VOWEL_Y.search(noun):
+        return f"{noun[:-1]}ies{rest}"
+    return f"{noun}{'es' if _SIBILANT.search(noun) else 's'}{rest}"
 
 
 def _replacements(folder: Path, *, known: Iterable[str]) -> dict[str, Path]:

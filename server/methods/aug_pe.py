@@ -35,7 +35,7 @@ from server.llm.generate import Generated
 from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import by_example, request_from_words
 from server.method import PlainMemory, State, Tools
-from server.operators import keyphrases, selection, survivors
+from server.operators import keyphrases, selection
 from server.operators.round_report import make_report
 from server.operators.smoothing import smooth_votes
 from server.operators.variation import Ahead, look_ahead, make_children, modes, vary, voting_vectors
@@ -126,7 +126,7 @@ class AugPe(AugPeSettings):
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         survivors_per_label = [size // self.expansion for size in sizes]
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
-        parents, notes = survivors.choose_parents(
+        parents, notes = selection.choose_parents(
             votes,
             labels,
             survivors_per_label,
@@ -138,7 +138,7 @@ class AugPe(AugPeSettings):
         families = [
             (population[i], count)
             for label_parents, size in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(label_parents, size - len(set(label_parents)))
+            for i, count in selection.offspring(label_parents, size - len(set(label_parents)))
         ]
         varied = vary(
             self.variation,

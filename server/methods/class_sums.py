@@ -2,14 +2,14 @@
 
 Round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
-   (`server/operators/class_sums_texts.py`).
+   (`server/operators/class_sums_round.py`).
 2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool; a model that
    writes what is requested is always prompted zero-shot (`server/operators/steering.py`).
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label, the sum of its records'
    coordinates in a public subspace, and the number of these records. With `questionnaire`, the same answer contains the
    number of records with each form of text; from then on texts of these forms are requested, shown and chosen
-   (`server/operators/questionnaire.py`). The queries are defined in `server/operators/class_sums_question.py`.
+   (`server/operators/questionnaire.py`). The queries are defined in `server/operators/class_sums_round.py`.
 5. Estimate each label's proportion of the records, and the mean of its records (`server/operators/class_sums.py`). The
    means define a classifier, which gives the probability of each label for each text of D, regardless of the requested
    label.
@@ -51,7 +51,7 @@ from server.documents.privacy import Earlier
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier
-from server.operators import class_sums_file, class_sums_question, class_sums_texts, label_sets, section_texts, steering
+from server.operators import class_sums_file, class_sums_round, label_sets, section_texts, steering
 from server.operators.class_sums import (
     Estimates,
     Floats,
@@ -62,7 +62,7 @@ from server.operators.class_sums import (
     likeness,
     posteriors,
 )
-from server.operators.class_sums_texts import ClassSumsMemory, texts_of_round
+from server.operators.class_sums_round import ClassSumsMemory, texts_of_round
 from server.operators.final_labels import (
     effective_sample,
     label_texts,
@@ -93,8 +93,8 @@ class ClassSumsMethod(ClassSumsSettings):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan no queries if a finished run's sums are used; otherwise one, or two for several labels or sections."""
         del membership
-        class_sums_question.check_class_sums(self, task)
-        return class_sums_question.class_sums_queries(self, task, target.max_records)
+        class_sums_round.check_class_sums(self, task)
+        return class_sums_round.class_sums_queries(self, task, target.max_records)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return N, the run's number of texts; with a questionnaire, return the number from which N are chosen."""
@@ -118,14 +118,14 @@ class ClassSumsMethod(ClassSumsSettings):
         """Run one round."""
         noisy = _class_sums(state.released) if state.released else None
         known = self._aims(noisy) if noisy and state.round else None
-        sets, harvest = class_sums_texts.harvest(self, state, tools, aimed=known)
+        sets, harvest = class_sums_round.harvest(self, state, tools, aimed=known)
         candidates = (*state.candidates, *harvest.candidates)
         written = section_texts.row_texts(candidates)
         places, requested = label_sets.label_rows(candidates, tools.task)
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])[places]
         texts = TextRows(vectors=tools.embed(written), requested=requested, models=models)
 
-        noisy = noisy or class_sums_question.ask(self, texts, written, tools)
+        noisy = noisy or class_sums_round.ask(self, texts, written, tools)
         aimed = self._aims(noisy)
         estimated = estimates(noisy, shrinkage=self.shrinkage)
         labelled = tools.task.one_label

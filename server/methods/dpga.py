@@ -12,7 +12,7 @@ Then, in generation t of T:
    parents.
 2. Ask for Top-1 nearest votes from a Poisson subsample of the records.
 3. The elites are the N candidates with the most votes, except those too similar to a better candidate
-   (`server/operators/suppression.py`).
+   (`server/operators/genetic.py`).
 
 The elites of the last generation are the synthetic data set. A text stays as long as it gets enough votes (elitism).
 
@@ -40,11 +40,10 @@ from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.generate import Written
 from server.method import State, Tools
 from server.operators import metadata, selection
-from server.operators.genetic import Birth, Births
+from server.operators.genetic import Birth, Births, self_similarity, suppress
 from server.operators.metadata import Metadata
 from server.operators.round_report import make_report
 from server.operators.smoothing import smooth_votes
-from server.operators.suppression import self_similarity, suppress
 from server.settings.voting import DpgaSettings
 
 LABELS = "labels"

@@ -27,7 +27,7 @@ from server.llm.generate import Generated, Written
 from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import by_example
 from server.method import NoMemory, State, Tools
-from server.operators import selection, survivors
+from server.operators import selection
 from server.operators.round_report import make_report
 from server.operators.smoothing import smooth_votes
 from server.operators.variation import look_ahead, make_children, modes, vary, voting_vectors
@@ -111,13 +111,13 @@ class PreText(PreTextSettings):
 
         sizes = per_label(np.array([size]), len(tools.task.labels))[0].tolist()
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
-        parents, notes = survivors.choose_parents(
+        parents, notes = selection.choose_parents(
             votes, labels, sizes, select="sample", threshold=self.threshold, rng=generator, task=tools.task
         )
         families = [
             (population[i], count)
             for label_parents, size_of_label in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(label_parents, size_of_label)
+            for i, count in selection.offspring(label_parents, size_of_label)
         ]
         written: Generated | Written
         if following == self.rounds:

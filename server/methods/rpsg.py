@@ -40,11 +40,11 @@ from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import abstracts, paraphrase, request_from_abstract
 from server.method import NoMemory, State, Tools
-from server.operators import selection, survivors
+from server.operators import selection
 from server.operators.refinement import Refinement, Rehearsed, redact_texts
 from server.operators.round_report import make_report
+from server.operators.selection import Parents
 from server.operators.smoothing import smooth_votes
-from server.operators.survivors import Parents
 from server.settings.seeded import MECHANISMS, RpsgSettings
 
 CHOICES = "seed choices"
@@ -131,7 +131,7 @@ class Rpsg(RpsgSettings):
         chosen = [
             abstracts[i]
             for label_parents, size in zip(parents, self._needed(tools.task), strict=True)
-            for i, count in survivors.offspring(label_parents, size)
+            for i, count in selection.offspring(label_parents, size)
             for _ in range(count)
         ]
         variants, _, written = self._write(chosen, request_from_abstract, state.round + 1, tools)
@@ -208,7 +208,7 @@ class Rpsg(RpsgSettings):
         votes = tools.ask(VOTES, 0, vectors=vectors, labels=labels)
         if self.smoothing:
             votes = smooth_votes(votes, vectors, labels, noise=tools.noise(VOTES, 0))
-        parents, more = survivors.choose_parents(
+        parents, more = selection.choose_parents(
             votes,
             labels,
             self._needed(tools.task),

@@ -37,7 +37,7 @@ from server.llm.base import Request
 from server.llm.generate import Generated, refuse_missing
 from server.llm.orders import Order
 from server.method import Tools
-from server.metrics.orders import independent_steps
+from server.metrics.surface import independent_steps
 
 NAME = "section order"
 

@@ -12,11 +12,12 @@ from common.messages import LARGEST_ENVELOPE, LARGEST_PLAN, largest_request
 from common.plan.plan import Plan
 from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
 from common.secagg.graph import parameters as graph_parameters
-from server.domain import Membership, PrivacyTarget, Task
+from server.domain import Membership, Task
 from server.evaluation.federated_count import with_evaluation
 from server.method import Method, SeveralLabels
 from server.planning.calibration import calibrate
 from server.settings.schema import Secagg
+from server.settings.sections import PrivacyTarget
 
 log = logging.getLogger("caucus.planning")
 

@@ -19,9 +19,9 @@ from server.llm.clean import PLAIN, Cleaner
 from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending
 from server.method import Method, Reusing
-from server.planning.modes import refuse_declined
 from server.prepare.automatic import resolve_auto, shows_descriptions
 from server.prepare.build import build, method_of, plan_of, roster_of
+from server.prepare.model_checks import refuse_declined
 from server.settings.schema import MOST_LOST, Settings
 from server.tasks.sources import Source
 from server.vector_cache import Remembered

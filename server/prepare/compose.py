@@ -21,7 +21,6 @@ from common.errors import CheckpointError, ConfigError, InternalError
 from common.phrases import series
 from common.system.files import write_atomic
 from common.validate import suggest_name
-from server.domain import PrivacyTarget
 from server.prepare.files import PATHS, with_absolute_paths
 from server.prepare.misprints import (
     CONFIGS,
@@ -35,7 +34,7 @@ from server.prepare.misprints import (
 from server.settings.methods import METHODS, ClassSumsSettings
 from server.settings.reading import defaults, mapping_of, number, settings_of
 from server.settings.schema import Llm, Rules, Secagg, Settings, SimulationSettings
-from server.settings.sections import with_values
+from server.settings.sections import PrivacyTarget, with_values
 from server.settings.tasks import TASKS
 
 FILE = "config.yaml"

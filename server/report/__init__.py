@@ -2,8 +2,7 @@
 
     facts.py          all documents of a run folder (`server/documents`), and what follows from them: `report.json`
     quality.py        accuracies, micro F1 or distances of the texts, beside those of other sets of texts
-    verdict.py        what these figures say, as a judgement and in short sentences
-    bars.py           the figures of these sentences, with their intervals
+    verdict.py        what these figures say: a judgement, short sentences, and their figures as bars with intervals
     labels.py         texts and records by label and by form
     samples.py        the texts that are shown
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns

@@ -14,9 +14,8 @@ from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, TEXTS, RunSummary
 from server.guarantee.messages import fill_in
 from server.guarantee.words import privacy_cost
-from server.report.bars import compared_figures
 from server.report.quality import DISTANCE, WITHOUT, Quality, read_quality, reason_not_measured
-from server.report.verdict import DOUBTS, Judgement, describe_difference, judge
+from server.report.verdict import DOUBTS, Judgement, compared_figures, describe_difference, judge
 from server.report.votes import read_votes
 from server.report.weaknesses import gravest_weaknesses, votes_above_forecast, votes_were_noise
 

@@ -23,11 +23,10 @@ from server.domain import Candidate, number_from_one
 from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
 from server.operators.class_sums_file import check_questionnaire
-from server.report.bars import draw_bars
 from server.report.labels import LabelTable, likeness, list_confusions, list_labels
 from server.report.plots import Histogram, count_bins
 from server.report.quality import read_quality, read_utility, reason_not_measured
-from server.report.verdict import reach_verdict
+from server.report.verdict import draw_bars, reach_verdict
 from server.report.votes import VoteHistogram, read_votes
 from server.report.weaknesses import find_weaknesses, votes_were_noise
 

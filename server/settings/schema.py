@@ -1,7 +1,7 @@
 """All settings of a run, each with its type, unit, bounds and default.
 
-The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, and
-those of the evaluation in `evaluation.py`.
+The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, those of
+the evaluation in `evaluation.py`, and `PrivacyTarget` in `sections.py`.
 
 Types and names are checked when settings are read (`reading.py`), bounds by each class (`bounds.py`). Defaults are only
 here: `compose.py` passes them to Hydra, and a file in `configs/` contains only deviations from them.
@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
-from server.domain import PrivacyTarget
 from server.settings.bounds import (
     Count,
     Natural,
@@ -28,7 +27,7 @@ from server.settings.bounds import (
     whole,
 )
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import MethodSettings, Part, TaskSettings
+from server.settings.sections import MethodSettings, Part, PrivacyTarget, TaskSettings
 
 MOST_LOST = 0.2
 """Default of `Llm.most_lost`."""

@@ -1,4 +1,4 @@
-"""Functions that look up a setting in a section by name, copy a section with changes, and convert it for YAML."""
+"""Sections that others share, and functions that look a setting up by name, copy a section, and convert it for YAML."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -110,6 +110,39 @@ class FineTuning:
 
     def __post_init__(self) -> None:
         check_bounds(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyTarget:
+    """The guarantee that a run promises, and its plan is calibrated to: the settings `privacy`.
+
+    Attributes:
+        epsilon: ε of all answers together, all attempts included, above 0; inf adds no noise at all, for experiments
+            only.
+        delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
+        calibration: "tight", or "paper" for comparison, which sets sigma by the papers' formula; the true ε of this
+            sigma is printed as well.
+        unit: "sample", one record; or "user", all records of one user (named in the column `user`; without this column,
+            each party is one user).
+        max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
+    """
+
+    epsilon: float = 4.0
+    delta: float = 1e-5
+    calibration: str = "tight"
+    unit: str = "sample"
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        validate.positive(epsilon=self.epsilon, infinite=True)
+        validate.probability(delta=self.delta)
+        validate.one_of("calibration", self.calibration, among=("tight", "paper"))
+        validate.one_of("unit", self.unit, among=("sample", "user"))
+        validate.integers(1, max_records=self.max_records)
+
+
+NO_LABELS = "unlabelled"
+"""Value of the setting `task.labels` for a task without labels, in which all texts form one population."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,8 @@ from common.domain import MOST_LABELS
 from common.errors import ConfigError
 from common.personal_patterns import LANGUAGES
 from common.sections import check_headings
-from server.domain import NO_LABELS
 from server.settings.bounds import Count, Natural, check_bounds, one_of, whole
-from server.settings.sections import TaskSettings
+from server.settings.sections import NO_LABELS, TaskSettings
 
 REMOVED = {
     "task.structure": "Leave it out: this version has no texts that are JSON objects. Write plain text or sections"

@@ -9,7 +9,8 @@ from common.domain import UNLABELLED
 from common.errors import ConfigError
 from common.sections import check_headings
 from common.validate import one_of
-from server.domain import NO_LABELS, Task, Wording
+from server.domain import Task, Wording
+from server.settings.sections import NO_LABELS
 from server.settings.tasks import LabelledFilesSettings
 from server.spans import NAME
 

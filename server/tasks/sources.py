@@ -14,7 +14,8 @@ from common.domain import UNLABELLED, Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
 from common.sections import bodies, sections
-from server.domain import NO_LABELS, Example, Task
+from server.domain import Example, Task
+from server.settings.sections import NO_LABELS
 from server.settings.tasks import DemoLettersSettings, DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_letters, demo_messages, demo_notes
 from server.tasks.description import task_from

@@ -37,13 +37,12 @@ from common.system.progress import Console, progress, warned_once
 from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
-from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, missing_folders, remove_unused, summary
 from server.prepare.calls import AGREED
 from server.prepare.compose import compose_settings, reload_settings
 from server.report.weaknesses import gravest_weaknesses
 from server.settings.schema import Settings
-from server.settings.sections import name_of, setting, with_values
+from server.settings.sections import NO_LABELS, name_of, setting, with_values
 from simulations import run
 from simulations.api.result import Result
 from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_file, is_path

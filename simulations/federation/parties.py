@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from client.admission import HospitalTerms
 from client.service import PartyService
 from client.settings import PartySettings
 from common import rng
+from common.compute import Arguments, Compute, Result
 from common.domain import MOST_RECORDS, Record
 from common.errors import ConfigError, DataError
 from common.file_diagnosis import SEPARATOR
@@ -23,15 +24,13 @@ from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.validate import at_least, positive
-from server.domain import NO_LABELS
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build, roster_of
 from server.prepare.compose import check_simulation
 from server.settings.schema import SimulationSettings
-from server.settings.sections import setting, with_values
+from server.settings.sections import NO_LABELS, setting, with_values
 from server.settings.tasks import LabelledFilesSettings
 from server.tasks.sources import Demo, LabelledFiles, Source
-from simulations.federation.shared import LastValues
 from simulations.private_evaluation import canaries, sites
 from simulations.private_evaluation.canaries import Canary
 
@@ -253,3 +252,26 @@ def _pool(source: Source, count: int) -> list[Record]:
 
 def _identity_file(folder: Path, party: int) -> Path:
     return folder / "parties" / f"{party:04}.key"
+
+
+class LastValues(Compute):
+    """A cache of each function's last value, for all parties that need the same value.
+
+    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so the
+    result of a check is never used for other values. A function that raised an error is called again. The parties get
+    one question after another, so one value per function is enough. Threads that need a value at the same time may each
+    compute it.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Callable[..., Any], tuple[object, Any]] = {}
+
+    def __call__(
+        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """Return the function's value for these arguments; compute it unless the last call had equal arguments."""
+        computed_for, value = self._last.get(function, (None, None))
+        if computed_for != (arguments, named):
+            value = function(*arguments, **named)
+            self._last[function] = (arguments, named), value
+        return value  # type: ignore[no-any-return]

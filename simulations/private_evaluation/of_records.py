@@ -24,7 +24,7 @@ from server.evaluation.figures import (
 )
 from server.metrics import intervals
 from server.metrics.language_model import LanguageModel
-from simulations.private_evaluation import attacks, canaries, canary_membership, change, phantoms, sites
+from simulations.private_evaluation import attacks, canaries, change, sites
 from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import LabelledVectors, before_and_after
 
@@ -146,7 +146,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
     half = len(held_out) // 2
     others, reference = held_out[:half], held_out[half:]
     members = [record.text for record in measured.drawn(measured.private, "members")]
-    about = f"{attacks.DEFINITION} {len(members)} members, {len(others)} others, {len(reference)} for reference."
+    about = f"{attacks.MEMBERSHIP} {len(members)} members, {len(others)} others, {len(reference)} for reference."
     rows = len(members) + len(others)
     try:
         if min(len(members), half) < FEWEST:
@@ -172,7 +172,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "
         "synthetic text. exposure: mean of the bits by which a language model of the synthetic texts prefers a canary "
         f"to {canaries.ALTERNATIVES} others of its form, about 1.44 where nothing was learned, 8 at most, of "
-        f"{EXPOSED} canaries at most (Carlini et al. 2019). {canary_membership.DEFINITION} {change.DEFINITION}"
+        f"{EXPOSED} canaries at most (Carlini et al. 2019). {canaries.DEFINITION} {change.DEFINITION}"
     )
     rows = len(inserted)
     try:
@@ -196,9 +196,9 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
 def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
     vectors = measured.embedded([canary.record.text for canary in measured.canaries])
     inside = np.array([canary.inside for canary in measured.canaries])
-    scored = canary_membership.canary_scores(measured.canaries, vectors, measured.texts, *measured.change)
+    scored = canaries.canary_scores(measured.canaries, vectors, measured.texts, *measured.change)
     try:
-        return canary_membership.canary_figures(
+        return canaries.canary_figures(
             scored, inside, epsilon=measured.epsilon, delta=measured.delta, times=measured.canary_times
         )
     except CaucusError as error:
@@ -210,12 +210,12 @@ def _disclosures(measured: MeasuredWithRecords) -> Group:
     control = measured.drawn([record.text for record in measured.test], "phantoms")
     records = [measured.private[place].text for place in places]
     try:
-        made = phantoms.phantom_figures(
+        made = attacks.phantom_figures(
             records, control, measured.texts, measured.embedded, groups=measured.groups(places)
         )
     except CaucusError as error:
-        made = missing(phantoms.NAMES, error, rows=len(records))
-    return {"definition": phantoms.DEFINITION} | made
+        made = missing(attacks.FEATURES, error, rows=len(records))
+    return {"definition": attacks.DISCLOSURES} | made
 
 
 def _subgroups(measured: MeasuredWithRecords) -> Group | Figure:

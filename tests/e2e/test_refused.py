@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.report.write import RELEASE
-from simulations.private_evaluation import phantoms
+from simulations.private_evaluation import attacks
 from tests.support.runs import SMALL, command, read, settings
 
 FOUND = {
@@ -22,7 +22,7 @@ ASKED = (
 
 
 def ended(folder, monkeypatch, measured):
-    monkeypatch.setattr(phantoms, "phantom_figures", lambda *_, **__: measured)
+    monkeypatch.setattr(attacks, "phantom_figures", lambda *_, **__: measured)
     run = folder / "run"
     return run, *command(folder, *ASKED, f"hydra.run.dir={run}")
 

@@ -14,7 +14,7 @@ from common.queries.closed_set import digest, inputs
 from common.queries.votes import Votes, VotesSpec
 from common.secagg.messages import KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2
-from simulations.federation.shared import LastValues
+from simulations.federation.parties import LastValues
 from tests.support.federations import each_kind
 
 PARTIES = st.integers(0, 1000)

@@ -17,8 +17,8 @@ from server.documents.hospitals import SentDocument
 from server.documents.run import TEXTS
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
+from server.federation.exchange import OFFLINE, send_texts
 from server.federation.network import FlowerNetwork
-from server.federation.release import OFFLINE, send
 from server.prepare.compose import compose_settings, store
 from server.run_folder import SENDING
 from server.settings.schema import Hospital
@@ -142,6 +142,6 @@ def test_a_reply_counts_only_in_its_place(reply, problem):
             answer = reply(place)
             return {0: answer} if answer else {}
 
-    (said,) = send(Network(), b"texts", {0}, run="a", plan_digest=bytes(32)).values()
+    (said,) = send_texts(Network(), b"texts", {0}, run="a", plan_digest=bytes(32)).values()
     assert problem in said
     assert bool(problem) is bool(said)

@@ -33,7 +33,7 @@ from common.rng import secure_bytes
 from common.secagg import ring, rules, shamir
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed
 from common.secagg.masks import add_masks
-from simulations.federation.shared import LastValues
+from simulations.federation.parties import LastValues
 from tests.support.federations import IDENTITIES, roster, service
 from tests.support.shares import combine
 

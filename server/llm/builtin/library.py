@@ -1,7 +1,14 @@
-"""The texts that the built-in model has read, and the words and vectors that it associates with each label."""
+"""The texts that the built-in model has read, and the words, phrases and vectors that it associates with each label.
 
+A phrase is one to three neighbouring words. Its score is its frequency in passages near a label, times the logarithm of
+the ratio of this frequency to its frequency elsewhere (pointwise divergence: Tomokiyo and Hurst 2003). The frequency
+elsewhere is the geometric mean of its frequencies in the other labels' passages and in all texts. A longer phrase is
+more specific and scores higher.
+"""
+
+import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -13,9 +20,9 @@ from common.models.encoder import TextEncoder
 from common.rng import experiment
 from server.domain import Example
 from server.llm.builtin.ngram import Between, Sentence, bare, normal_words, sentences, tokenise
-from server.llm.builtin.phrases import Phrases
 
 Vector = NDArray[np.float32]
+Phrase = tuple[str, ...]
 
 NORM = 4000.0
 """Norm of vectors with integer entries. Inner products then stay below 2^24, so that float32 computes them exactly."""
@@ -28,6 +35,12 @@ _AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken
 _OTHERS = 0.5  # weight of the comparison with the other labels' words rather than with all texts, in [0, 1]
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
 _SHORT_NAME, _SHORT_WORD = 3, 4  # letters of the shortest word that can name a label, and that can describe it
+_LONGEST = 3  # words of a phrase
+_SHORTEST = 4  # letters of a phrase's first and last word
+_USUAL = 0.25  # share of texts above which a word neither begins nor ends a phrase, as no English stop word does
+_TWICE = 2  # minimum number of passages with a phrase
+_CHOICE = 3  # number of candidates for each requested phrase
+_LEAST = 1e-3  # of a score, so that what tells nothing apart comes last and not never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +61,71 @@ class Sense:
     words: dict[str, float]
     terms: tuple[Sentence, ...]
     passages: NDArray[np.intp]
+
+
+class Phrases:
+    """The phrases that occur in a collection of texts.
+
+    Args:
+        texts: The sentences of each text.
+    """
+
+    def __init__(self, texts: Sequence[Sequence[Sentence]]) -> None:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        words = Counter(word for text in texts for word in {bare(token) for part in text for token in part})
+        self._grammar = ENGLISH_STOP_WORDS | {word for word, times in words.items() if times > _USUAL * len(texts) > 1}
+        self._of = [frozenset(phrase for part in text for phrase in self._within(part)) for text in texts]
+        self._times = Counter(phrase for phrases in self._of for phrase in phrases)
+
+    def characteristic(
+        self,
+        near: NDArray[np.intp],
+        others: NDArray[np.intp],
+        *,
+        count: int,
+        temperature: float,
+        rng: np.random.Generator,
+    ) -> tuple[str, ...]:
+        """Return up to `count` phrases, the likeliest first; no phrase contains all words of another.
+
+        Args:
+            near: Indices of the passages to characterise.
+            others: Indices of the passages to compare them with; may be empty.
+            count: Number of phrases requested.
+            temperature: Of the draw among the best phrases; 0 takes the best.
+            rng: The request's own random generator.
+        """
+        counts, rest = self._counted(near), self._counted(others)
+        scores = {}
+        for phrase, times in counts.items():
+            if times >= min(_TWICE, len(near)):
+                here = times / len(near)
+                there = (rest[phrase] + 1) / (len(others) + 2) if len(others) else 1.0
+                everywhere = self._times[phrase] / len(self._of)
+                expected = math.sqrt(there * everywhere) if len(others) else everywhere
+                scores[phrase] = len(phrase) * max(here * math.log(here / expected), _LEAST * here)
+        best = sorted(scores, key=lambda phrase: (-scores[phrase], phrase))[: _CHOICE * count]
+        luck = temperature * rng.gumbel(size=len(best))
+        ranking = sorted(zip(best, luck, strict=True), key=lambda pair: -math.log(scores[pair[0]]) - pair[1])
+        chosen_phrases: list[Phrase] = []
+        for phrase, _ in ranking:
+            if all(not set(phrase) <= set(other) and not set(other) <= set(phrase) for other in chosen_phrases):
+                chosen_phrases.append(phrase)
+        return tuple(" ".join(phrase) for phrase in chosen_phrases[:count])
+
+    def _counted(self, texts: NDArray[np.intp]) -> Counter[Phrase]:
+        return Counter(phrase for at in texts for phrase in self._of[at])
+
+    def _within(self, part: Sentence) -> Iterator[Phrase]:
+        words = [bare(token) for token in part]
+        fit = [word.isalpha() and len(word) >= _SHORTEST and word not in self._grammar for word in words]
+        for begin in range(len(words)):
+            for end in range(begin, min(begin + _LONGEST, len(words))):
+                if not words[end][:1].isalpha():
+                    break
+                if fit[begin] and fit[end]:
+                    yield tuple(words[begin : end + 1])
 
 
 class TextLibrary:

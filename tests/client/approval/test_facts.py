@@ -15,10 +15,10 @@ from common.domain import UNLABELLED, Record
 from common.errors import ConfigError, LedgerError
 from common.models.encoder import Encoder
 from common.page.words import catalogue
+from common.plan.facts import differences, not_covered
 from common.plan.guarantee import epsilon_against, epsilon_alone, plan_guarantee
 from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, not_covered
 from common.privacy.accountant import ReleasedAnswers, epsilon, trade_off
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec

@@ -17,8 +17,8 @@ import configs
 from client.command import main
 from client.deploy import host, start
 from client.deploy.create import shipped_limits
-from client.deploy.node_state import STILL_COUNTED
 from client.deploy.settings import REMOVED, SIDES, HospitalSettings
+from client.flower.noted_connection import STILL_COUNTED
 from common import messages as m
 from common import wire
 from common.errors import ConfigError

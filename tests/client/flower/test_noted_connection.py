@@ -25,9 +25,7 @@ from flwr.supercore.run import RunNotRunningException
 from flwr.supernode import fleet_http_connection
 from flwr.supernode.fleet_http_client import FleetHttpClient
 
-from client.deploy.node_state import STILL_COUNTED, node_state
-from client.deploy.settings import HospitalSettings
-from client.flower.noted_connection import NOTE, REACHED, NotedConnection
+from client.flower.noted_connection import NOTE, REACHED, STILL_COUNTED, NotedConnection, node_state
 from client.flower.supernode import note_calls
 from tests.support.hospital import operated
 
@@ -89,7 +87,7 @@ def shown(folder):
     """The state that the hospital shows, as the supervisor of this process passes its note on."""
     noted = json.loads((folder / "node" / NOTE).read_text())
     assert noted["process"] == os.getpid()
-    return node_state(HospitalSettings.load(folder), {"supernode": {"process": os.getpid(), "noted": noted}})
+    return node_state(folder, {"supernode": {"process": os.getpid(), "noted": noted}})
 
 
 def played(folder, script, monkeypatch):
@@ -122,10 +120,9 @@ def test_a_node_that_is_still_counted_waits_and_is_connected_once_it_was_let_in(
     with pytest.raises(SystemExit):
         played(folder, [NOT_ACTIVATED], monkeypatch)
     assert not (folder / "node" / REACHED).exists()
-    settings = HospitalSettings.load(folder)
-    waiting = node_state(settings, {"supernode": {"process": None}})
+    waiting = node_state(folder, {"supernode": {"process": None}})
     assert (waiting.connected, waiting.reason) == (False, STILL_COUNTED)
     (connected,) = played(folder, [ANSWERED], monkeypatch)
     assert (connected.connected, connected.reason) == (True, "")
     assert (folder / "node" / REACHED).exists()
-    assert str(node_state(settings, {})).startswith("not running")
+    assert str(node_state(folder, {})).startswith("not running")

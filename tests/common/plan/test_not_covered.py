@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from common.plan.facts import differences, few_corrupt, not_covered
 from common.plan.guarantee import epsilon_against, plan_guarantee
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, few_corrupt, not_covered
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.queries.votes import VotesSpec

@@ -9,7 +9,7 @@ import pytest
 from common.domain import Record
 from server.domain import Candidate
 from server.evaluation.figures import Measured
-from server.evaluation.nearest_texts import NAME, nearest_texts
+from server.evaluation.nearness import NEAREST, nearest_texts
 from tests.support.measured_texts import measured_parts
 
 
@@ -38,7 +38,7 @@ def test_texts_without_a_direction_neither_vote_nor_get_votes(ours, theirs, noth
         for row in directed
     ]
     votes = np.bincount(np.argmax(cosines, axis=1), minlength=len(ours))
-    found = dict(nearest_texts(measured_of(ours, theirs))[NAME])
+    found = dict(nearest_texts(measured_of(ours, theirs))[NEAREST])
     assert found == {at: number for at, number in enumerate(votes) if number}
     assert nearest_texts(measured_of(ours, theirs * nothing)) == {}
     assert nearest_texts(measured_of(ours * nothing, theirs)) == {}
@@ -57,6 +57,6 @@ def test_many_texts_take_little_memory():
 
 def test_texts_with_most_votes_come_first_and_nothing_is_listed_without_votes_or_of_sections():
     measured = measured_of([(10, 0), (0, 0.5), (1, 1), (0, 0)], [(0, 1), (0.1, 3), (1, 0.9)])
-    assert nearest_texts(measured) == {NAME: [[1, 2], [2, 1]]}
+    assert nearest_texts(measured) == {NEAREST: [[1, 2], [2, 1]]}
     for nothing in ({"test": []}, {"candidates": []}, {"released": ["one text of four sections"]}):
         assert nearest_texts(replace(measured, **nothing)) == {}

@@ -7,7 +7,7 @@ import pytest
 from common.errors import ModelSettingError
 from server.llm.base import Reply
 from server.llm.cache import Cached
-from server.llm.trial import try_prompt
+from server.prepare.model_checks import try_prompt
 from server.run import _check_models
 from tests.support.direct_federation import TASK
 from tests.support.loopback import chat

@@ -1,7 +1,7 @@
 import pytest
 
 from server.domain import Task, Wording
-from server.llm.wording import advice_on_descriptions, kinds_of, label_in_words, plural
+from server.llm.render import advice_on_descriptions, kinds_of, label_in_words, plural
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
 from server.methods.class_sums import ClassSumsMethod
 from server.operators import class_sums_file
-from server.operators.class_sums_question import CLASS_SUMS
+from server.operators.class_sums_round import CLASS_SUMS
 from server.prepare.build import build
 from server.prepare.compose import load_settings, store
 from server.run_folder import read_candidates

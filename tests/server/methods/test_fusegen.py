@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError
-from server.methods.fusegen import FuseGen
-from server.metrics.dynamics import Dynamics
+from server.methods.fusegen import Dynamics, FuseGen
 from tests.support.method_contract import TASK, World, plan_of, run, steps
 from tests.support.runs import lines, read, tiny
 

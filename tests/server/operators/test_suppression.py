@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.operators.suppression import self_similarity, suppress
+from server.operators.genetic import self_similarity, suppress
 from tests.support.asking import unit
 from tests.support.lanes import slow
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from server.domain import Task
-from server.operators.survivors import choose_parents, offspring
+from server.operators.selection import choose_parents, offspring
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 LABELS = np.array([0, 1, 0, 1, 0, 1])

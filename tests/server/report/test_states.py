@@ -13,13 +13,12 @@ from server.documents.metrics import Metrics
 from server.documents.run import COMPLETE, PARTIAL
 from server.domain import Candidate
 from server.metrics.intervals import OVER_TRAININGS
-from server.report.bars import draw_bars
 from server.report.dataset_card import Terms, card, page
 from server.report.ending import ending
 from server.report.facts import gather
 from server.report.figure_tables import tables
 from server.report.quality import read_utility, reason_not_measured
-from server.report.verdict import Judgement
+from server.report.verdict import Judgement, draw_bars
 from server.report.write import RELEASE as FILE
 from server.report.write import escape_markdown, write_report
 from server.settings.evaluation import METRICS

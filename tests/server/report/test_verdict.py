@@ -8,11 +8,10 @@ import pytest
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.guarantee.words import guarantee_card
-from server.report.bars import draw_bars
 from server.report.facts import gather
 from server.report.labels import list_labels
 from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_quality, read_utility
-from server.report.verdict import Judgement, judge, reach_verdict
+from server.report.verdict import Judgement, draw_bars, judge, reach_verdict
 from tests.support.documents import edit, privacy, report_of, summary, write_run
 from tests.support.pages import report
 from tests.support.screens import assert_accepted, under_headings

@@ -18,17 +18,16 @@ DECIDING = {
     "sectioned": {
         "server/domain.py",
         "server/evaluation/sections.py",
-        "server/llm/wording.py",
+        "server/llm/render.py",
         "server/methods/class_sums.py",
-        "server/operators/class_sums_question.py",
-        "server/operators/class_sums_texts.py",
+        "server/operators/class_sums_round.py",
         "server/prepare/automatic.py",
         "server/tasks/sources.py",
     },
     "several": {
         "server/domain.py",
         "server/methods/wasp.py",
-        "server/operators/class_sums_texts.py",
+        "server/operators/class_sums_round.py",
         "server/operators/label_sets.py",
     },
 }

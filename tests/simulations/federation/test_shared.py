@@ -5,7 +5,7 @@ import pytest
 from common.errors import SignatureError
 from common.secagg import rules
 from common.secagg.identity import Roster
-from simulations.federation.shared import LastValues
+from simulations.federation.parties import LastValues
 from tests.support.secagg_rounds import Run, identity, setup
 
 

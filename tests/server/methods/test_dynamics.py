@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import DataError
-from server.metrics.dynamics import cross_model_dynamics, self_boosted_weights
+from server.methods.fusegen import cross_model_dynamics, self_boosted_weights
 
 
 def world(per_label=40, models=2):

@@ -12,10 +12,10 @@ from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
 from server.methods.rpsg import Rpsg
 from server.methods.wasp import Wasp
-from server.planning.modes import advice_on_contrast, refuse_declined
 from server.prepare.build import build
 from server.prepare.components import build_components
 from server.prepare.compose import compose_settings
+from server.prepare.model_checks import advice_on_contrast, refuse_declined
 from server.settings.voting import Variation
 
 ALL = {"able": SimpleNamespace(declines=frozenset()), "small": SimpleNamespace(declines=frozenset(MODES))}

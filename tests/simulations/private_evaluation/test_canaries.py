@@ -7,10 +7,11 @@ from scipy import stats
 from common.domain import Record
 from common.errors import DataError
 from server.settings.schema import MOST_CANARIES
-from simulations.private_evaluation import canary_membership
-from simulations.private_evaluation.canaries import SUBJECTS, canaries
-from simulations.private_evaluation.canary_membership import (
+from simulations.private_evaluation import canaries as canary_module
+from simulations.private_evaluation.canaries import (
+    SUBJECTS,
     _probability,
+    canaries,
     canary_figures,
     canary_scores,
     group_privacy,
@@ -80,7 +81,7 @@ def test_texts_that_came_nearer_to_the_canaries_give_them_away():
 
 def test_of_the_canaries_left_out_at_most_one_in_twenty_counts_as_found(monkeypatch):
     """By exchangeability k / (n + 1) do: 2 of 51 for tpr, 1 of 51 above all; bounds are four standard errors off."""
-    monkeypatch.setattr(canary_membership, "lower_bound", lambda *_, **__: 0.0)  # takes time, and is not looked at
+    monkeypatch.setattr(canary_module, "lower_bound", lambda *_, **__: 0.0)  # takes time, and is not looked at
     generator = np.random.default_rng(3)
     blind = [
         canary_figures(generator.normal(size=101), np.arange(101) >= 50, epsilon=1.0, delta=0.0) for _ in range(800)
@@ -144,4 +145,4 @@ def test_too_few_canaries():
     for scored, inside in ((np.ones(6), np.arange(6) < 3), (np.ones(20), np.arange(20) < 1)):
         with pytest.raises(DataError, match=r"8 canaries.*federation\.canaries"):
             canary_figures(scored, inside, epsilon=1.0, delta=0.0)
-    assert canary_membership.FEWEST == 8
+    assert canary_module.FEWEST == 8
