@@ -9,9 +9,8 @@ import codecs
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from common import fhir, file_diagnosis, tables
@@ -24,8 +23,6 @@ log = logging.getLogger("caucus.data")
 
 LONG = 100_000
 """Number of characters (about 20,000 words) above which a text causes a warning."""
-_NAMED = 4
-"""Maximum number of further places that a message on an unknown label names; their number would be a private count."""
 _PARQUET = ".parquet"
 _ENDINGS = (".csv", ".jsonl", _PARQUET, ".json", ".ndjson")
 """File name extensions of files of records."""
@@ -82,9 +79,8 @@ def read_records(
         rows = reader(columns, optional)
     else:
         rows = _rows(file, columns, optional, show_names=show_names, remarks=remarks)
-    rows = _checked(file, rows, may_be_empty=may_be_empty, remarks=remarks)
-    for place, row in rows:
-        first, *more = _labels_in(row, place)
+    for place, row in _checked(file, rows, may_be_empty=may_be_empty, remarks=remarks):
+        first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
         if labels is not None and not {first, *more} <= set(labels):
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
             if {label.strip() for label in (first, *more)} <= set(labels):
@@ -93,9 +89,7 @@ def read_records(
                 do = f"Separate the labels of a text by {file_diagnosis.SEPARATOR}"
             else:
                 do = "Correct the label, or add it to task.labels"
-            others = [other.removeprefix(str(file)).strip(":, ") for other in _unknown(rows, set(labels))]
-            where = ", ".join([place, *others[:_NAMED]]) + " and more" * (len(others) > _NAMED)
-            raise DataError("unknown label", expected=expected, got=got, where=where, do=do)
+            raise DataError("unknown label", expected=expected, got=got, where=place, do=do)
         further = tuple(more) if "labels" in row else None
         records.append(Record(text=row["text"], label=first, user=row.get("user"), more=further))
         if (records[-1].user is None) != (records[0].user is None):
@@ -166,22 +160,6 @@ def duplicates(records: Sequence[Record]) -> int:
     The count is private: only simulations report it.
     """
     return len(records) - len(set(records))
-
-
-def _labels_in(row: Mapping[str, str], place: str) -> tuple[str, ...]:
-    return _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
-
-
-def _unknown(rows: Iterator[Row], labels: AbstractSet[str]) -> list[str]:
-    """Return the first places in these rows with an unknown label, one more than a message names at most."""
-    places: list[str] = []
-    with suppress(DataError):  # of another kind, which is named once the labels are correct
-        for place, row in rows:
-            if not labels >= set(_labels_in(row, place)):
-                places.append(place)
-            if len(places) > _NAMED:
-                break
-    return places
 
 
 def _label_set(joined: str, place: str) -> tuple[str, ...]:

@@ -307,11 +307,8 @@ def _errors_of_ours(private: Path) -> Iterator[None]:
         ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
         raise ours from None
     except CaucusError as error:
-        lines = r"(?::(\d+(?:, \d+)*)( and more)?)?"
-        if match := re.fullmatch(rf"{re.escape(str(private))}/(\w+)\.jsonl{lines}", str(error.where)):
-            rows = [int(line) - 1 for line in (match[2] or "").split(", ") if line]
-            places = rows if len(rows) > 1 else rows[0] if rows else None
-            error.where = match[1] if places is None else f"{match[1]}.iloc[{places}]{match[3] or ''}"
+        if match := re.fullmatch(rf"{re.escape(str(private))}/(\w+)\.jsonl(?::(\d+))?", str(error.where)):
+            error.where = match[1] if match[2] is None else f"{match[1]}.iloc[{int(match[2]) - 1}]"
         raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
 
 

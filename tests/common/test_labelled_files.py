@@ -172,17 +172,6 @@ def test_a_topic_that_cannot_be_read_is_refused_where_topics_are_asked_for(write
     refused(path, r"empty topic; at .*:3", read=read_topics)
 
 
-def test_an_unknown_label_is_named_with_the_next_lines_that_have_one(write):
-    def further(*labels):
-        content = "text,label\n" + "".join(f"x,{label}\n" for label in (SECRET, "asthma", *labels))
-        return str(refused(write("a.csv", content), r"unknown label.*:2", LABELS))
-
-    assert "a.csv:2. " in further("asthma")
-    assert "a.csv:2, 4, 6. " in further(SECRET, "asthma", "other")
-    assert "a.csv:2, 4. " in further("other", "")  # an empty label is named once the others are correct
-    assert "a.csv:2, 4, 5, 6, 7 and more. " in further(*[SECRET] * 5)
-
-
 def test_a_file_without_a_text_is_refused_unless_it_may_be_empty_and_has_its_header(write):
     for name, content in (("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.jsonl", "")):
         refused(write(name, content), "no data", read=read_texts)
