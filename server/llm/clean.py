@@ -36,9 +36,6 @@ from server.spans import Marked, remove_tags
 
 log = logging.getLogger("caucus.llm")
 
-DROPPING = ("shells", "names", "refusals", "placeholders", "echoes", "copies", "duplicates", "languages", "foreign")
-"""The rules that drop a text; all others repair it."""
-
 _FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
 _HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})(?:\n+|\Z)", re.MULTILINE)
 _PREFACE = re.compile(

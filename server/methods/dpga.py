@@ -39,8 +39,9 @@ from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.generate import Written
 from server.method import State, Tools
+from server.metrics.diversity import self_similarity
 from server.operators import metadata, selection
-from server.operators.genetic import Birth, Births, self_similarity, suppress
+from server.operators.genetic import Birth, Births, suppress
 from server.operators.metadata import Metadata
 from server.operators.round_report import make_report
 from server.operators.smoothing import smooth_votes
@@ -179,7 +180,7 @@ class Dpga(DpgaSettings):
         if self.smoothing:
             votes = smooth_votes(votes, vectors, numbers, noise=tools.noise(VOTES, state.round))
         survivors = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
-        elites = tuple(population[place] for place in survivors.positions)
+        elites, chosen = tuple(population[place] for place in survivors.positions), vectors[survivors.positions]
 
         report = make_report(
             state.round,
@@ -192,7 +193,7 @@ class Dpga(DpgaSettings):
             figures={
                 "population": len(population),
                 "tau": survivors.tau,
-                "self_similarity": self_similarity(vectors[survivors.positions]),
+                "self_similarity": self_similarity(chosen) if len(chosen) > 1 else None,
                 **({"metadata": asdict(genes)} if state.round == 0 else {}),
             },
         )

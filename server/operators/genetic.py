@@ -71,16 +71,6 @@ def suppress(
         steps += 1
 
 
-def self_similarity(vectors: NDArray[np.float32]) -> float | None:
-    """Return the mean cosine of all pairs of (n, dim) unit vectors, the paper's diversity; None if n is below 2."""
-    n = len(vectors)
-    if n < 2:
-        return None
-    total = vectors.sum(axis=0, dtype=np.float64)
-    diagonal = np.einsum("nd,nd->", vectors, vectors, dtype=np.float64)
-    return float((total @ total - diagonal) / (n * (n - 1)))
-
-
 class _Rows:
     """Cosines of each candidate to all later ones, computed on first use together with those likely to be used next."""
 

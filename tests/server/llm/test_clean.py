@@ -6,9 +6,12 @@ import pytest
 
 from server.domain import Task
 from server.llm.base import Request
-from server.llm.clean import DROPPING, Cleaner, Rules
+from server.llm.clean import Cleaner, Rules
 from server.llm.clean_patterns import PHRASES
 from tests.support.prompts import render
+
+DROPPING = ("shells", "names", "refusals", "placeholders", "echoes", "copies", "duplicates", "languages", "foreign")
+"""The rules that drop a text; all others repair it."""
 
 LABELS = (("late card", "a card that has not come by post"), ("lost card", "a card that was stolen"))
 REQUEST = Request(task_kind="customer's question", labels=LABELS, label="late card", good=("Where is my card?",))

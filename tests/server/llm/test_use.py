@@ -10,7 +10,7 @@ import pytest
 from common.errors import ProviderError
 from server.documents.rounds import LostReply, RoundReport
 from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss, shown_loss
-from server.llm.clean import DROPPING, PLAIN
+from server.llm.clean import PLAIN
 from server.llm.generate import Written, generate
 from server.llm.marks import RunMarks
 from server.llm.orders import Order
@@ -18,6 +18,7 @@ from server.llm.passes import FINAL_AFTER
 from server.llm.use import Use, counts_of_losses
 from server.operators.round_report import make_report
 from server.report.write import write_report
+from tests.server.llm.test_clean import DROPPING
 
 REPLIES = ("failed", "refused", "filtered", "truncated", "unreadable", "short", "empty", "malformed", "too long")
 OF_TEXTS = tuple(kind for kind in LOSSES if kind not in REPLIES)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.operators.genetic import self_similarity, suppress
+from server.operators.genetic import suppress
 from tests.support.asking import unit
 from tests.support.lanes import slow
 
@@ -51,10 +51,3 @@ def test_the_same_over_several_blocks_of_rows(tau):
     expected, threshold = plain(votes, vectors, 160, tau, 0.01)
     assert (elites.positions.tolist(), elites.tau) == (expected, threshold)
     assert tau < threshold < 1, "a case in which tau grows, and suppression still does something"
-
-
-def test_self_similarity_is_the_mean_over_pairs():
-    vectors = unit(np.random.default_rng(0).normal(size=(9, 4)))
-    pairs = [vectors[i] @ vectors[j] for i in range(9) for j in range(i)]
-    assert self_similarity(vectors) == pytest.approx(np.mean(pairs), abs=1e-6)
-    assert self_similarity(vectors[:1]) is None
