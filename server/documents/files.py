@@ -98,18 +98,18 @@ class Document:
 
     def save(self, folder: Path, name: str | None = None) -> None:
         """Write the document to a run folder atomically, with the format's version; `name` replaces `FILE`."""
-        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT}, private=self.private)
+        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT}, owner_only=self.owner_only)
 
     @property
-    def private(self) -> bool:
+    def owner_only(self) -> bool:
         """Whether the document tells of private records without noise, so that only its owner may read the file."""
         return False
 
 
-def write_json(path: Path, value: object, *, private: bool = False) -> None:
-    """Write a document or a mapping as JSON, atomically; if it is private, only its owner can read the file."""
+def write_json(path: Path, value: object, *, owner_only: bool = False) -> None:
+    """Write a document or a mapping as JSON, atomically; `owner_only` closes the file to all others."""
     content = json.dumps(strict(value), ensure_ascii=False, indent=2).encode()
-    write_atomic(path, content, mode=SECRET if private else PUBLIC)
+    write_atomic(path, content, mode=SECRET if owner_only else PUBLIC)
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:

@@ -49,7 +49,7 @@ class PrivateMap(Document):
     points: Mapping[str, tuple[Point, ...]]
 
     @property
-    def private(self) -> bool:
+    def owner_only(self) -> bool:
         """True, because of the points."""
         return True
 

@@ -139,7 +139,7 @@ class Metrics(Document):
         return tuple(group for group in made if group.figures)
 
     @property
-    def private(self) -> bool:
+    def owner_only(self) -> bool:
         """Whether a figure was computed from private records, without noise."""
         return any(figure.simulation_only for group in self.groups for figure in group.figures)
 

@@ -196,6 +196,6 @@ class InputWeaknesses(Document):
     weaknesses: tuple[Weakness, ...]
 
     @property
-    def private(self) -> bool:
+    def owner_only(self) -> bool:
         """True, because they state exact numbers of records."""
         return True

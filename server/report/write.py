@@ -54,7 +54,7 @@ def write_report(run: Path) -> Path:
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
     facts = gather(run)
     plain, groups = facts.to_json(), facts.metrics.groups
-    private = facts.privacy is not None and facts.privacy.simulation
+    simulated = facts.privacy is not None and facts.privacy.simulation
     page = render(
         "page.html",
         **plain,
@@ -69,20 +69,20 @@ def write_report(run: Path) -> Path:
         examples=pick_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
-    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)), private=private)
+    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)), owner_only=simulated)
     as_json = json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    replace(run / "report.json", as_json, private=private)
-    return replace(run / "report.html", page, private=private)
+    replace(run / "report.json", as_json, owner_only=simulated)
+    return replace(run / "report.html", page, owner_only=simulated)
 
 
-def replace(path: Path, text: str, *, private: bool = False) -> Path:
+def replace(path: Path, text: str, *, owner_only: bool = False) -> Path:
     """Write a file atomically, whoever else writes it at the same time, and return its path.
 
-    If it is private, only its owner can read it.
+    `owner_only` closes the file to all others.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.touch(SECRET if private else PUBLIC)
+        part.touch(SECRET if owner_only else PUBLIC)
         # A model may return half of a surrogate pair, which UTF-8 cannot encode.
         part.write_text(text, encoding="utf-8", errors="replace")
         part.replace(path)

@@ -36,9 +36,9 @@ def write_table(folder: Path) -> Table:
         CheckpointError: The folder contains no runs.
     """
     table = read_table(folder)
-    replace(folder / "table.md", as_markdown(table), private=True)
-    write_json(folder / TABLE, table.to_dict(), private=True)
-    replace(folder / "report.html", as_page(folder, table), private=True)
+    replace(folder / "table.md", as_markdown(table), owner_only=True)
+    write_json(folder / TABLE, table.to_dict(), owner_only=True)
+    replace(folder / "report.html", as_page(folder, table), owner_only=True)
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
     return table
 
