@@ -29,7 +29,7 @@
 # make bench-secagg  secure aggregation compared with the machine's limit (minutes)
 # make bench-served  after `make models`: a round's requests through our server, compared with the bare engine (minutes)
 # make bench-prompts  after `make models`: the texts that a model writes by each kind of prompt; SETTINGS="task=... llm=..."
-# make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
+# make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full and PRESET=chat take hours
 # make site      all pages and the interfaces as a web site, in build/site; a warning or a dead link fails it
 # make protos    generate protos/*_pb2.py again
 # make lock      constraints.txt again, from pyproject.toml: every package of every extra, on any system, with its hashes;

@@ -193,11 +193,12 @@ def _next_run(folder: Path, judgement: "Judgement") -> list[str]:
     overrides = hydra_config.overrides
     sources: Any = hydra_config.runtime.config_sources
     privacy = Privacy.load(folder)
-    limits = party_settings(check_simulation(load_settings(folder)).client).limits
+    settings = check_simulation(load_settings(folder))
+    limits = party_settings(settings.client).limits
     most = min(limits.max_epsilon, limits.lifetime_epsilon or math.inf)
     epsilons = [math.inf] if judgement in WITHOUT_GAIN else [1.0, 4.0, 16.0]
     allowed = [epsilon for epsilon in epsilons if epsilon <= most]
-    if privacy.queries and set(allowed) - {privacy.planned_epsilon}:
+    if privacy.queries and set(allowed) - {settings.privacy.epsilon}:
         tried = f"privacy.epsilon={','.join(f'{epsilon:g}' for epsilon in allowed)}"
     else:
         tried = f"{combinations.SEED}0,1,2"

@@ -1,4 +1,4 @@
-"""Class sums: the answer to one noised question on where the records' vectors lie steers all rounds (our own).
+"""Class sums: the answer to one noised query on where the records' vectors lie steers all rounds (our own).
 
 Round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
@@ -18,7 +18,8 @@ Round t of T:
    and the fewer texts of D have it as their most probable label.
 7. After the last round each text gets the probability of each label, softened to the degree from which a model learns
    most, and corrected to the labels' proportions (`server/operators/final_labels.py`); the label that was requested of
-   a reliable model also counts as evidence. The texts are weighted so that the labels have these proportions.
+   a reliable model also counts as evidence. Or the texts nearest to each label's records keep their requested labels
+   (`labels="nearest"`). The texts are weighted so that the labels have these proportions.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query asks which labels occur together, and sets
 of labels are requested according to its answer. In steps 4 and 5 a text counts under each of its labels. In step 6 a
@@ -67,8 +68,8 @@ from server.operators.final_labels import (
     effective_sample,
     label_texts,
     most_probable_labels,
-    nearest_texts,
     student_softness,
+    texts_near_records,
     with_shares,
 )
 from server.operators.questionnaire import WIDER, Aims, aims_of, nearest_by_label, nearest_in_pools
@@ -149,7 +150,7 @@ class ClassSumsMethod(ClassSumsSettings):
             if aimed:
                 kept = nearest_by_label(aimed, written, most_probable_labels(posterior), self.samples)
             elif labelled and self.labels == "nearest":
-                kept = nearest_texts(texts.vectors, texts.requested, estimated.means, noisy.subspace.basis)
+                kept = texts_near_records(texts.vectors, texts.requested, estimated.means, noisy.subspace.basis)
             if kept is not None:
                 candidates = tuple(candidates[place] for place in kept)
                 posterior, texts = posterior[kept], texts.chosen(kept)

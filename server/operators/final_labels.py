@@ -148,7 +148,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
     return np.asarray(labels)
 
 
-def nearest_texts(vectors: Vectors, labels: Labels, means: Floats, basis: Vectors) -> list[int]:
+def texts_near_records(vectors: Vectors, labels: Labels, means: Floats, basis: Vectors) -> list[int]:
     """Return the indices of the texts of each label that are nearest to its records, a proportion `KEPT` of them.
 
     Nearness is the cosine between a text and the mean of its label's records, in the subspace and about the mean of all

@@ -61,7 +61,8 @@ class ClassSumsSettings(PromptingSettings):
         need: Whether labels get texts according to need; off for the ablation, where all labels get the same number.
         labels: Labels of released texts: "probabilities": the most probable label, and the probability of each label;
             "class_sums": the most probable label only; "requested": the requested label, for models that write what is
-            requested; or "nearest": as "requested", for the 70% of each label's texts that are nearest to its records.
+            requested; or "nearest": as "requested", for the 70% of each label's texts that are nearest to its records,
+            so for fewer texts than `samples`.
         evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
             indicate that the text's model writes what is requested; off for the ablation.
         share_weights: Whether to weight the released texts by the labels' estimated proportions; off for the ablation.

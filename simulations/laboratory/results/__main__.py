@@ -94,9 +94,9 @@ def results(options: argparse.Namespace) -> int:
 
 
 def published() -> list[page.Measured]:
-    """Return what the project's own pages show, for each preset with runs in their folder."""
-    presets = map(cells.preset, PUBLISHED)
-    return [measured(chosen, runs.read_results(cells.HERE / runs.file_name(chosen.name))) for chosen in presets]
+    """Return what the project's own pages show, for each preset that has been run for them."""
+    files = {name: cells.HERE / runs.file_name(name) for name in PUBLISHED}
+    return [measured(cells.preset(name), runs.read_results(file)) for name, file in files.items() if file.exists()]
 
 
 def join_texts(*files: Path) -> str:
@@ -135,7 +135,7 @@ def _run(
     data_sets.write_files(work)
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
     if left:
-        execution.check_models(chosen)
+        execution.check_models(chosen, left)
     show(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}\n")
     cells_by_key = {chosen.key(cell): cell for cell in left}
     for done, one in enumerate(execution.run_all(chosen, left, work), start=1):

@@ -8,6 +8,7 @@ import functools
 import logging
 import multiprocessing
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,15 +38,15 @@ def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, RunMeas
     return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
 
 
-def check_models(chosen: Preset) -> None:
-    """Check that the models used by all runs have been fetched.
+def check_models(chosen: Preset, cells: Sequence[Cell]) -> None:
+    """Check that the models that any of the runs uses have been fetched.
 
     Raises:
         ConfigError: A model has not been fetched.
     """
-    for override in chosen.base:
-        if (name := override.partition("=")[2]) in catalogue.catalogue():
-            catalogue.folder(name)
+    values = {override.partition("=")[2] for cell in cells for override in chosen.overrides(cell)}
+    for name in {name for value in values for name in re.findall(r"\w+", value)} & set(catalogue.catalogue()):
+        catalogue.folder(name)
 
 
 def forecast(cells: int, results: Sequence[RunMeasurements]) -> str:

@@ -76,7 +76,7 @@ def test_the_texts_nearest_to_their_label_s_mean_in_the_subspace_are_kept_and_on
     means, basis = rows([1, 0, 5], [-1, 0, 5]), rows([1, 0, 0], [0, 1, 0])
     turned = [[np.cos(angle), np.sin(angle), 9 * angle] for angle in np.linspace(0, 3, 9)]
     texts, labels = rows(*turned[::-1], [2, 0, 5]), np.array([0] * 9 + [1])
-    assert final_labels.nearest_texts(texts, labels, means, basis) == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert final_labels.texts_near_records(texts, labels, means, basis) == [2, 3, 4, 5, 6, 7, 8, 9]
 
 
 def test_weights_give_labels_their_shares():

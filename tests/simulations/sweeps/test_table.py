@@ -263,13 +263,14 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
         (({"queries": []}, Judgement.NO_GAIN), [], SEEDS),
         (({}, Judgement.HELPS), ["max_epsilon=6"], ["--multirun", "privacy.epsilon=1,4"]),
         (({}, Judgement.HELPS), ["max_epsilon=8", "lifetime_epsilon=3", *PROVED], ["privacy.epsilon=1"]),
-        (({"planned_epsilon": 1.0}, Judgement.HELPS), ["max_epsilon=2"], SEEDS),
+        (({"planned_epsilon": 1}, Judgement.HELPS), ["max_epsilon=2"], SEEDS),
         (({}, Judgement.NO_GAIN), ["max_epsilon=8"], SEEDS),
     ],
 )
 def test_the_next_run_follows_from_the_judgement_and_the_limits(of_run, limits, tried, monkeypatch, tmp_path):
     privacy, judgement = of_run
-    store(compose_settings([f"client.limits.{limit}" for limit in limits]), tmp_path)
+    asked = [f"privacy.epsilon={privacy['planned_epsilon']}"] if "planned_epsilon" in privacy else []
+    store(compose_settings([*asked, *(f"client.limits.{limit}" for limit in limits)]), tmp_path)
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(**privacy)))
     SweepCallback().on_multirun_start(hydra_of(tmp_path, monkeypatch))
     kept = ["++privacy.epsilon=1,4"] if tried == SEEDS else []
