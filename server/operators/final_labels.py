@@ -16,8 +16,8 @@ Decaestecker 2002, equation 2.4).
 
 Weights: the texts are weighted so that the labels have the estimated proportions, as far as enough texts still count.
 
-Nearness: new labels by noisy sums are often worse than the requested ones of a model that follows prompts. But some of
-its texts are unlike any record, and to leave these out takes only a direction for each label, even with much noise.
+Nearness: a model that follows prompts seldom misses the label, but some of its texts are unlike any record. To leave
+these out takes only a direction for each label, where new labels by noisy sums would do harm.
 
 All of this is a function of texts and released numbers, so it costs no privacy.
 """
@@ -36,8 +36,7 @@ from server.operators.class_sums import Floats, Labels, Vectors, posteriors
 from server.settings.methods import ClassSumsSettings
 
 KEPT = 0.7
-"""Proportion of each label's texts that are nearest to its records and are released; chosen on banking10 and
-mts_notes8, where half and 85% each gain less on one of the two."""
+"""Proportion of each label's texts, those nearest to its records, to release; chosen on banking10 and mts_notes8."""
 FLOOR = 0.5
 """Smallest effective sample size of the weighted texts, as a fraction of their number."""
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)

@@ -74,7 +74,7 @@ def results(options: argparse.Namespace) -> int:
             "CLAIM", expected=f"a claim of preset {chosen.name}, such as {', '.join(similar)}", got=options.claim
         )
     unneeded = runs.read_results(options.work / UNNEEDED)
-    file = options.out / runs.file_name(chosen.name)
+    file = options.out / runs.FILE.format(chosen.name)
     known = unneeded | runs.read_results(file)
     needed = {chosen.key(cell) for cell in cells.cells_in_order(chosen, (*all_claims, *lines))}
     if not options.page:
@@ -95,7 +95,7 @@ def results(options: argparse.Namespace) -> int:
 
 def published() -> list[page.Measured]:
     """Return what the project's own pages show, for each preset that has been run for them."""
-    files = {name: cells.HERE / runs.file_name(name) for name in PUBLISHED}
+    files = {name: cells.HERE / runs.FILE.format(name) for name in PUBLISHED}
     return [measured(cells.preset(name), runs.read_results(file)) for name, file in files.items() if file.exists()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.system.files import write_atomic
-from simulations.laboratory.results.claims import NOT_RUN, VERDICTS, WITHIN
+from simulations.laboratory.results.claims import FOLDER, NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import standing_verdicts
 from simulations.laboratory.results.findings import Difference, Finding
 from simulations.laboratory.results.picture import FILE as PICTURE
@@ -15,8 +15,6 @@ from simulations.laboratory.results.picture import draw
 from simulations.sweeps.render import markdown_row
 
 PAGE = "README.md"
-PAPERS = "claims"
-"""Folder of the pages of papers."""
 POINTS = 100
 """Percentage points of an accuracy, or another fraction, of 1."""
 _SHARES = ("accuracy", "macro_f1")
@@ -111,7 +109,7 @@ def render_paper(models: Sequence[Measured], paper: str) -> str:
 
 def write_pages(folder: Path, models: Sequence[Measured], about: str) -> None:
     """Write the pages and the picture into a folder."""
-    (folder / PAPERS).mkdir(parents=True, exist_ok=True)
+    (folder / FOLDER.name).mkdir(parents=True, exist_ok=True)
     write_atomic(folder / PAGE, render(models, about).encode())
     for paper in models[0].papers:
         write_atomic(folder / _file(paper), render_paper(models, paper).encode())
@@ -121,7 +119,7 @@ def write_pages(folder: Path, models: Sequence[Measured], about: str) -> None:
 
 def _file(paper: str) -> str:
     """Return the path of a paper's page: its name without authors and year."""
-    return f"{PAPERS}/{re.sub('[^a-z]+', '_', paper.partition(' (')[0].lower())}.md"
+    return f"{FOLDER.name}/{re.sub('[^a-z]+', '_', paper.partition(' (')[0].lower())}.md"
 
 
 def _counted(models: Sequence[Measured]) -> str:

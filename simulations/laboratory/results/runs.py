@@ -10,6 +10,9 @@ from typing import Any
 from common.errors import DataError
 from common.system.files import write_atomic
 
+FILE = "{}.jsonl"
+"""Name of the file with the results of a preset."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMeasurements:
@@ -31,11 +34,6 @@ class RunMeasurements:
     figures: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     error: str | None = None
-
-
-def file_name(preset: str) -> str:
-    """Return the name of the file with the results of a preset."""
-    return f"{preset}.jsonl"
 
 
 def read_results(path: Path) -> dict[str, RunMeasurements]:

@@ -239,11 +239,11 @@ def test_the_projects_own_pages_and_picture_are_what_its_runs_say(published, tmp
     assert [file for file in written if (tmp_path / file).read_text() != (cells.HERE / file).read_text()] == []
 
 
-@pytest.mark.parametrize("name", [name for name in command.PUBLISHED if (cells.HERE / runs.file_name(name)).exists()])
+@pytest.mark.parametrize("name", [name for name in command.PUBLISHED if (cells.HERE / runs.FILE.format(name)).exists()])
 def test_no_run_of_the_projects_own_pages_is_made_again_and_each_has_figures_of_claims_alone(name, published):
     chosen = cells.preset(name)
     needed = cells.cells_in_order(chosen, (*claims.read_claims(), *claims.read_lines()))
-    known = runs.read_results(cells.HERE / runs.file_name(name))
+    known = runs.read_results(cells.HERE / runs.FILE.format(name))
     assert known.keys() <= {chosen.key(cell) for cell in needed}
     assert name == "chat" or execution.missing(chosen, needed, known) == []
     shown = {claim.figure for claim in (*claims.read_claims(), *claims.read_lines())}
