@@ -29,7 +29,7 @@ from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.run import REFUSED, RunSummary, Traffic
 from server.failure import sole_process
-from server.prepare.compose import check_simulation, store
+from server.prepare.compose import FILE, check_simulation, store
 from server.report.write import write_report
 from server.run_folder import read_candidates
 from server.settings.schema import Settings, SimulationSettings
@@ -49,11 +49,15 @@ WITHOUT_PRIVACY = {
 (`simulations/baselines/unprotected.py`)."""
 
 
+OUTPUTS = ("synthetic.jsonl", "metrics.json", "report.html", "report.json", "release.md", "privacy.json")
+"""Files that a run replaces; where no run made them, they are somebody's own."""
+
+
 def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the run in `folder`.
 
     Raises:
-        CheckpointError: The folder contains another run.
+        CheckpointError: The folder contains another run, or files of no run that this one would replace.
         FolderInUseError: Another process is working in the folder.
     """
     with sole_process(folder):
@@ -72,6 +76,10 @@ def _simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
+    yours = [name for name in OUTPUTS if (folder / name).exists() and not (folder / FILE).exists()]
+    if yours:
+        do = "Move this file, or choose another hydra.run.dir"
+        raise CheckpointError("run folder", expected="a new one", got=f"{yours[0]} of no run", where=folder, do=do)
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepare_settings(check_simulation(settings), folder)
     inputs.check_inputs(run, folder)

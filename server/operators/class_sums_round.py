@@ -55,7 +55,8 @@ def check_class_sums(settings: ClassSumsSettings, task: Task) -> None:
     if settings.questionnaire != "none":
         do = "Set method.questionnaire=none"
         if settings.labels == "nearest":
-            raise ConfigError("method.labels", expected="another choice with a questionnaire", got="nearest", do=do)
+            expected = "another choice with a questionnaire, which chooses texts by their form"
+            raise ConfigError("method.labels", expected=expected, got="nearest", do=do)
         task.check_single("method.questionnaire", "so that a record's form counts once", do)
     task.check_samples(settings.samples, settings.rounds)
     if settings.census is not None:

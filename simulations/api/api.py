@@ -327,7 +327,7 @@ def _hydra_of_ours() -> Iterator[None]:
 def _logging_to(folder: Path) -> Iterator[None]:
     """Write the log to `run.log` in the folder; warnings are also shown if the program has no handler for them."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise ConfigError("the folder is, or is inside, a file", where=folder, do="Give another folder") from error
     logger = logging.getLogger("caucus")

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from hydra.errors import InstantiationException
 
-from common.errors import CaucusError, ConfigError, DataError, DropoutError, PlanError, ProviderError
+from common.errors import CaucusError, CheckpointError, ConfigError, DataError, DropoutError, PlanError, ProviderError
 from server.llm.base import Reply
 from server.llm.builtin.model import BuiltinModel
 from simulations import run as simulation
@@ -224,3 +224,11 @@ def test_a_model_without_its_key_is_a_failure_that_names_the_variable(tmp_path, 
     assert code == 1
     assert "ANTHROPIC_API_KEY" in output
     assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("name", simulation.OUTPUTS)
+def test_a_file_of_no_run_in_the_run_s_folder_is_not_replaced(name, tmp_path):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(CheckpointError, match=name):
+        tiny(tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
