@@ -37,7 +37,7 @@ from common.validate import suggest_name
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
-from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, remove_unused, summary
+from server.failure import EXPECTED, FAILURE, LOG, WRONG_SETTINGS, remove_unused, summary
 from server.prepare.compose import (
     SEARCH_PATH,
     check_simulation,
@@ -218,7 +218,7 @@ def _resume(arguments: Sequence[str]) -> None:
         settings = reload_settings(folder, arguments[2:])
     except CaucusError as error:
         _exit(error)
-    handlers = (Console(), logging.FileHandler(folder / "run.log"))
+    handlers = (Console(), logging.FileHandler(folder / LOG))
     logging.basicConfig(
         level=logging.WARNING,  # as configs/simulation.yaml has it
         format=LOG_FORMAT,

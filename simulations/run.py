@@ -27,10 +27,11 @@ from common.system.extras import needs
 from common.system.files import SECRET
 from server.app import app as server_app
 from server.documents.metrics import Metrics
-from server.documents.run import REFUSED, RunSummary, Traffic
-from server.failure import sole_process
+from server.documents.privacy import Privacy
+from server.documents.run import REFUSED, TEXTS, RunSummary, Traffic
+from server.failure import LOG, sole_process
 from server.prepare.compose import FILE, check_simulation, store
-from server.report.write import write_report
+from server.report.write import RELEASE, write_report
 from server.run_folder import read_candidates
 from server.settings.schema import Settings, SimulationSettings
 from simulations.baselines import private_exemplars, unprotected
@@ -49,7 +50,7 @@ WITHOUT_PRIVACY = {
 (`simulations/baselines/unprotected.py`)."""
 
 
-OUTPUTS = ("synthetic.jsonl", "metrics.json", "report.html", "report.json", "release.md", "privacy.json")
+OUTPUTS = (TEXTS, Metrics.FILE, Privacy.FILE, RELEASE, "report.html", "report.json")
 """Files that a run replaces; where no run made them, they are somebody's own."""
 
 
@@ -61,8 +62,8 @@ def simulate(settings: Settings, folder: Path) -> None:
         FolderInUseError: Another process is working in the folder.
     """
     with sole_process(folder):
-        if (folder / "run.log").exists():
-            (folder / "run.log").chmod(SECRET)  # it counts private records, without noise
+        if (folder / LOG).exists():
+            (folder / LOG).chmod(SECRET)  # it counts private records, without noise
         _simulate(settings, folder)
 
 
@@ -76,8 +77,8 @@ def _simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
-    yours = [name for name in OUTPUTS if (folder / name).exists() and not (folder / FILE).exists()]
-    if yours:
+    yours = [name for name in OUTPUTS if (folder / name).exists()]
+    if yours and not (folder / FILE).exists():
         do = "Move this file, or choose another hydra.run.dir"
         raise CheckpointError("run folder", expected="a new one", got=f"{yours[0]} of no run", where=folder, do=do)
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read

@@ -25,7 +25,7 @@ from common.system.files import text_of, write_atomic
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, is_at_work
+from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, LOG, REJECTED, is_at_work
 from server.flower.commands import flwr
 from server.report.ending import ending
 from server.report.weaknesses import read_weaknesses
@@ -151,7 +151,7 @@ def write_time(path: Path) -> None:
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
     """Have Flower start the run in this folder."""
-    log = folder / "run.log"
+    log = folder / LOG
     at = log.stat().st_size if log.exists() else 0
     for name in (FAILURE, REJECTED, ABSENT, AWAITING, CANCELLED, STOPPED):
         (folder / name).unlink(missing_ok=True)
@@ -178,7 +178,7 @@ def follow_log(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> I
 
 
 def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[str]:
-    log, resume = folder / "run.log", f"{command(settings, 'resume', folder.name)} goes on"
+    log, resume = folder / LOG, f"{command(settings, 'resume', folder.name)} goes on"
     for state in watch_progress(settings, folder):
         silent = state.status is RunStatus.FAILED and not (folder / FAILURE).exists()
         current = _with_last_words(settings, folder, state) if silent else state
@@ -247,7 +247,7 @@ def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progr
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone
-        with (folder / "run.log").open("a", encoding="utf-8") as log:
+        with (folder / LOG).open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 ERROR caucus.run: {reason}\n")
         write_atomic(folder / FAILURE, reason.encode())
     return replace(current, reason=reason)

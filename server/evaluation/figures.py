@@ -14,7 +14,6 @@ from common import rng
 from common.domain import Record, is_one_population
 from common.errors import CaucusError, DataError
 from common.models.encoder import Encoder
-from common.phrases import series
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, has_label_sets
 from server.evaluation import subgroups
@@ -160,9 +159,9 @@ def share(hits: int, rows: int) -> Figure:
     return Figure(value=hits / rows, interval=intervals.share_interval(hits, rows), rows=rows)
 
 
-def missing(names: Sequence[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the reason in place of each figure."""
-    reason = reason_for(", ".join(names), error, rows=rows)
+def missing(names: Sequence[str], error: Exception, *, rows: int, of: str = "") -> dict[str, Figure]:
+    """Return the reason in place of each figure; the log names the figures, and what they are of."""
+    reason = reason_for(", ".join(names) + (of and f" of {of}"), error, rows=rows)
     return dict.fromkeys(names, reason)
 
 
@@ -301,8 +300,7 @@ def fidelity_group(
         try:
             values = measure(ours, theirs, seed=seed)
         except (CaucusError, ValueError, ArithmeticError) as error:
-            reason = reason_for(f"{series(names, 'and')} of {sets}", error, rows=rows)
-            return dict.fromkeys(names, reason)
+            return missing(names, error, rows=rows, of=sets)
         return {name: figure(partial(values.__getitem__, name), rows=rows) for name in names}
 
     def agreement() -> float:

@@ -24,7 +24,7 @@ from server.documents.codec import MALFORMED
 from server.documents.files import read_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.failure import ABSENT, REJECTED
+from server.failure import ABSENT, LOG, REJECTED
 from server.llm.providers import SPENDING
 from server.llm.spending import Spending
 from server.prepare.compose import load_settings
@@ -150,7 +150,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> RunView:
         tokens=sum(model.usage.tokens for model in account.paid().values()),
         seconds_left=seconds_left,
         money_left=money_left,
-        log=last_lines(folder / "run.log", MOST_LINES, at=run_state.log_start(folder)),
+        log=last_lines(folder / LOG, MOST_LINES, at=run_state.log_start(folder)),
         plots=tuple(map(rendered_plot, run_plots.plot_rounds(rounds))),
         problems=tuple(problems),
         steered=made_by_steer,

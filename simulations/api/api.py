@@ -37,7 +37,7 @@ from common.system.progress import Console, progress, warned_once
 from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
-from server.failure import EXPECTED, WRONG_SETTINGS, missing_folders, remove_unused, summary
+from server.failure import EXPECTED, LOG, WRONG_SETTINGS, missing_folders, remove_unused, summary
 from server.prepare.calls import AGREED
 from server.prepare.compose import compose_settings, reload_settings
 from server.report.weaknesses import gravest_weaknesses
@@ -331,7 +331,7 @@ def _logging_to(folder: Path) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError) as error:
         raise ConfigError("the folder is, or is inside, a file", where=folder, do="Give another folder") from error
     logger = logging.getLogger("caucus")
-    level, file = logger.level, logging.FileHandler(folder / "run.log")
+    level, file = logger.level, logging.FileHandler(folder / LOG)
     file.setFormatter(logging.Formatter(LOG_FORMAT))
     handlers: list[logging.Handler] = [file]
     if logging.lastResort and not logger.hasHandlers():

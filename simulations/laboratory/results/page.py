@@ -88,6 +88,7 @@ def render_paper(models: Sequence[Measured], paper: str) -> str:
     found = [{one.claim.name: one for one in model.papers[paper]} for model in models]
     claims = [one.claim for one in models[0].papers[paper]]
     data = dict.fromkeys(name for one in found[0].values() for name in one.data)
+    stands = [model.stands for model in models]
     heads = "".join(f" {model.model} |" for model in models)
     parts = [
         f"# {paper}\n",
@@ -99,7 +100,7 @@ def render_paper(models: Sequence[Measured], paper: str) -> str:
             (
                 f"{claim.claim} (`{claim.name}`)",
                 claim.where,
-                *(_cell(each[claim.name], model.stands) for each, model in zip(found, models, strict=True)),
+                *(_cell(each[claim.name], standing) for each, standing in zip(found, stands, strict=True)),
             )
         )
         for claim in claims
