@@ -25,6 +25,7 @@ from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.loading import EngineName, ModelCheckpoint
+from server.llm.engines.openvino import LIKELIEST
 from server.llm.parse import parse
 from server.llm.render import Prompts, our_prompts, whole
 
@@ -56,7 +57,8 @@ class Local:
             text in a completion.
         batch_tokens: Maximum number of tokens in one batch of transformers, prompts, answers and padding included; it
             bounds the memory.
-        top_p: Total probability of the most probable tokens, from which each token is sampled.
+        top_p: Total probability of the most probable tokens, from which each token is sampled; with OpenVINO of 1,000
+            tokens at most.
         local_files_only: If false, files missing from the cache are downloaded.
         prompts: Wordings of chat prompts; None for our own.
 
@@ -128,6 +130,7 @@ class Local:
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._checkpoint.engine == "openvino":
             settings["engine"] = f"openvino-genai {importlib.metadata.version('openvino-genai')}"
+            settings["likeliest"] = LIKELIEST
         else:
             settings["dtype"] = self._dtype
         wording = self._prompts.identity

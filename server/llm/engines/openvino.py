@@ -36,6 +36,9 @@ meanwhile."""
 
 _REQUESTS = itertools.count()  # their numbers, under which the library keeps each text's random generator
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
+LIKELIEST = 1000
+"""Number of most probable tokens to which a `top_p` below 1 is applied. Sorting a vocabulary of 150,000 for each token
+instead takes a third of the time of 128 texts."""
 _EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
 
@@ -164,7 +167,8 @@ def _settings(genai: Any, job: Job) -> Any:
     settings.rng_seed = job.seed
     settings.do_sample = job.temperature >= GREEDY
     if settings.do_sample:
-        settings.temperature, settings.top_p, settings.top_k = job.temperature, job.top_p, sys.maxsize
+        settings.temperature, settings.top_p = job.temperature, job.top_p
+        settings.top_k = LIKELIEST if job.top_p < 1 else sys.maxsize
     if job.stop:
         settings.stop_strings = {job.stop}
     return settings

@@ -62,6 +62,13 @@ def test_no_temperature_takes_the_likeliest_and_a_small_top_p_few(engine):
     assert sampled(engine, [job(seed=seed, top_p=0.001) for seed in range(3)]) == cold
 
 
+def test_only_top_p_below_1_is_among_the_likeliest_tokens(engine, monkeypatch):
+    monkeypatch.setattr(openvino, "LIKELIEST", 1)
+    cold = sampled(engine, [job(temperature=0.0)])
+    assert sampled(engine, [job(top_p=0.99)]) == cold
+    assert sampled(engine, [job(top_p=1.0)]) != cold
+
+
 def test_a_text_does_not_depend_on_the_order_and_prompts_that_begin_alike_are_each_done_once(engine):
     jobs = [job(ids=(*range(30, 30 + nth % 3 * 40), 60 + nth), seed=nth, count=1 + nth % 2) for nth in range(12)]
     texts = sampled(engine, jobs)
