@@ -52,7 +52,6 @@ class Preset:
         small: Whether only claims that are `small` or computed are measured.
         seeds: Maximum number of seeds for each claim; None keeps the claims' own.
         data: Data sets that replace the claims' own; None keeps the claims' own.
-        replaced: Overrides of rows, keyed by those that they replace.
         of_claim: More overrides for the rows of some claims, keyed by the claim's name.
     """
 
@@ -63,7 +62,6 @@ class Preset:
     small: bool = False
     seeds: int | None = None
     data: Sequence[str] | None = None
-    replaced: Mapping[str, str] = field(default_factory=dict)
     of_claim: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
@@ -84,10 +82,7 @@ class Preset:
         """Return the cells for each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
         more = self.of_claim.get(claim.name, ())
-        rows = {
-            row: merge_overrides([self.replaced.get(override, override) for override in overrides], more)
-            for row, overrides in claim.rows.items()
-        }
+        rows = {row: merge_overrides(overrides, more) for row, overrides in claim.rows.items()}
         return {
             (row, epsilon): [
                 Cell(data, with_epsilon(overrides, epsilon), seed) for data in self.data_sets(claim) for seed in seeds
