@@ -68,9 +68,11 @@ def main() -> None:
 
     with stoppable():
         try:
+            from common.system.files import only_for_owner
             from simulations.launch import launch_command
 
-            launch_command(arguments)
+            with only_for_owner():
+                launch_command(arguments)
         except KeyboardInterrupt as stop:
             sys.stderr.write(f"caucus-simulate: {stop.args[0] if stop.args else 'stopped before the run began'}\n")
             sys.exit(exit_code(stop))

@@ -24,12 +24,12 @@ from client.app import relay
 from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
-from common.system.files import SECRET
+from common.system.files import only_for_owner
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, TEXTS, RunSummary, Traffic
-from server.failure import LOG, sole_process
+from server.failure import sole_process
 from server.prepare.compose import FILE, check_simulation, store
 from server.report.write import RELEASE, write_report
 from server.run_folder import read_candidates
@@ -55,15 +55,13 @@ OUTPUTS = (TEXTS, Metrics.FILE, Privacy.FILE, RELEASE, "report.html", "report.js
 
 
 def simulate(settings: Settings, folder: Path) -> None:
-    """Run one federation, or resume the run in `folder`.
+    """Run one federation, or resume the run in `folder`, whose files only their owner can open: they count records.
 
     Raises:
         CheckpointError: The folder contains another run, or files of no run that this one would replace.
         FolderInUseError: Another process is working in the folder.
     """
-    with sole_process(folder):
-        if (folder / LOG).exists():
-            (folder / LOG).chmod(SECRET)  # it counts private records, without noise
+    with only_for_owner(), sole_process(folder):
         _simulate(settings, folder)
 
 

@@ -31,6 +31,21 @@ LARGEST_READ = 2**25
 """Maximum number of bytes read from a file in such a folder, which could be larger than memory."""
 
 
+@contextmanager
+def only_for_owner() -> Iterator[None]:
+    """Make files and folders in the block that only their owner can open."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode_of(path: Path) -> int:
+    """Return the mode of a file that is to be replaced; of a new one, that all may read it."""
+    return stat.S_IMODE(path.stat().st_mode) if path.exists() else PUBLIC
+
+
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable[[], None] = lambda: None) -> None:
     """Replace the content of `path` by `data` atomically, in such a way that it survives a power cut.
 

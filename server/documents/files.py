@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from common.system.files import PUBLIC, SECRET, write_atomic
+from common.system.files import mode_of, write_atomic
 from server.documents.codec import MALFORMED, FieldError, from_json, strict, to_json
 
 FORMAT = 1
@@ -98,18 +98,13 @@ class Document:
 
     def save(self, folder: Path, name: str | None = None) -> None:
         """Write the document to a run folder atomically, with the format's version; `name` replaces `FILE`."""
-        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT}, owner_only=self.owner_only)
-
-    @property
-    def owner_only(self) -> bool:
-        """Whether the document tells of private records without noise, so that only its owner may read the file."""
-        return False
+        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT})
 
 
-def write_json(path: Path, value: object, *, owner_only: bool = False) -> None:
-    """Write a document or a mapping as JSON, atomically; `owner_only` closes the file to all others."""
+def write_json(path: Path, value: object) -> None:
+    """Write a document or a mapping as JSON, atomically."""
     content = json.dumps(strict(value), ensure_ascii=False, indent=2).encode()
-    write_atomic(path, content, mode=SECRET if owner_only else PUBLIC)
+    write_atomic(path, content, mode=mode_of(path))
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:

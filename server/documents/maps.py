@@ -48,11 +48,6 @@ class PrivateMap(Document):
     simulation_only: bool = True
     points: Mapping[str, tuple[Point, ...]]
 
-    @property
-    def owner_only(self) -> bool:
-        """True, because of the points."""
-        return True
-
     def __post_init__(self) -> None:
         for points in self.points.values():
             _check(points)

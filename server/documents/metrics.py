@@ -139,11 +139,6 @@ class Metrics(Document):
         return tuple(group for group in made if group.figures)
 
     @property
-    def owner_only(self) -> bool:
-        """Whether a figure was computed from private records, without noise."""
-        return any(figure.simulation_only for group in self.groups for figure in group.figures)
-
-    @property
     def named(self) -> dict[str, Figure]:
         """All figures, keyed by "group's title: figure's name"."""
         return {f"{group.title}: {figure.name}": figure for group in self.groups for figure in group.figures}

@@ -194,8 +194,3 @@ class InputWeaknesses(Document):
     FILE: ClassVar[str] = "input_weaknesses.json"
 
     weaknesses: tuple[Weakness, ...]
-
-    @property
-    def owner_only(self) -> bool:
-        """True, because they state exact numbers of records."""
-        return True

@@ -19,7 +19,7 @@ from common import look
 from common.errors import DataError
 from common.page.words import catalogue
 from common.phrases import percent
-from common.system.files import PUBLIC, SECRET
+from common.system.files import mode_of
 from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
 from server.guarantee.messages import show_delta, show_epsilon
@@ -44,8 +44,7 @@ def write_report(run: Path) -> Path:
         run: The run folder. Missing and unreadable files are named on the page.
 
     Returns:
-        Path of the page. Each file is replaced atomically; only its owner can read those of a simulation, which have
-        figures of private records without noise.
+        Path of the page. Each file is replaced atomically.
 
     Raises:
         DataError: `run` is not a folder.
@@ -54,7 +53,6 @@ def write_report(run: Path) -> Path:
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
     facts = gather(run)
     plain, groups = facts.to_json(), facts.metrics.groups
-    simulated = facts.privacy is not None and facts.privacy.simulation
     page = render(
         "page.html",
         **plain,
@@ -69,20 +67,17 @@ def write_report(run: Path) -> Path:
         examples=pick_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
-    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)), owner_only=simulated)
+    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)))
     as_json = json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    replace(run / "report.json", as_json, owner_only=simulated)
-    return replace(run / "report.html", page, owner_only=simulated)
+    replace(run / "report.json", as_json)
+    return replace(run / "report.html", page)
 
 
-def replace(path: Path, text: str, *, owner_only: bool = False) -> Path:
-    """Write a file atomically, whoever else writes it at the same time, and return its path.
-
-    `owner_only` closes the file to all others.
-    """
+def replace(path: Path, text: str) -> Path:
+    """Write a file atomically, whoever else writes it at the same time, and return its path."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.touch(SECRET if owner_only else PUBLIC)
+        part.touch(mode_of(path))
         # A model may return half of a surrogate pair, which UTF-8 cannot encode.
         part.write_text(text, encoding="utf-8", errors="replace")
         part.replace(path)

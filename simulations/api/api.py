@@ -31,7 +31,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
-from common.system.files import temporary_folder
+from common.system.files import only_for_owner, temporary_folder
 from common.system.log_lines import LOG_FORMAT
 from common.system.progress import Console, progress, warned_once
 from server.deploy.plan_command import forwards
@@ -270,7 +270,7 @@ def _quoted(text: str) -> str:
 
 def _run(settings: Settings, folder: Path) -> Result:
     made = missing_folders(folder)
-    with _logging_to(folder):
+    with only_for_owner(), _logging_to(folder):
         try:
             run.simulate(with_values(settings, AGREED), folder)  # a program is told in the log, and not asked
             for weakness in gravest_weaknesses(folder, of_inputs=False):
@@ -327,7 +327,7 @@ def _hydra_of_ours() -> Iterator[None]:
 def _logging_to(folder: Path) -> Iterator[None]:
     """Write the log to `run.log` in the folder; warnings are also shown if the program has no handler for them."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise ConfigError("the folder is, or is inside, a file", where=folder, do="Give another folder") from error
     logger = logging.getLogger("caucus")

@@ -42,10 +42,9 @@ class SweepCallback(Callback):
     """Callback that Hydra calls at the start of a run, and at the start and the end of a sweep."""
 
     def on_run_start(self, config: Any, **_: Any) -> None:
-        """Make the run's folder, which only its owner can enter, and note which folders were missing."""
+        """Note which folders the run makes."""
         with suppress(*WRONG_SETTINGS, OSError):  # Hydra would warn of it; it fails on the same setting next
             made[:] = missing_folders(Path(config.hydra.run.dir))
-            Path(config.hydra.run.dir).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Make Hydra sweep over the experiment's rows, if there are any, and store the sweep's folder in its state.

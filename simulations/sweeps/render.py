@@ -30,15 +30,13 @@ _AXES = {
 def write_table(folder: Path) -> Table:
     """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
 
-    Only the owner can read these files, which may have figures of private records without noise.
-
     Raises:
         CheckpointError: The folder contains no runs.
     """
     table = read_table(folder)
-    replace(folder / "table.md", as_markdown(table), owner_only=True)
-    write_json(folder / TABLE, table.to_dict(), owner_only=True)
-    replace(folder / "report.html", as_page(folder, table), owner_only=True)
+    replace(folder / "table.md", as_markdown(table))
+    write_json(folder / TABLE, table.to_dict())
+    replace(folder / "report.html", as_page(folder, table))
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
     return table
 

@@ -83,6 +83,7 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     file = tmp_path / "own.csv"
     file.write_text("text,label\n" + "fever and green sputum,pneumonia\nswollen ankles,heart failure\nodd,other\n" * 4)
     code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "diversity", "membership")
+    assert [name for name in ("metrics.json", "report.html") if (copy / name).stat().st_mode & 0o077] == []
     assert code == 0
     assert made | {"format": 1} == read(copy, "metrics.json")
     assert (made["test"], made["test_records"]) == ("own.csv", 12)

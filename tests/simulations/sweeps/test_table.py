@@ -277,13 +277,6 @@ def test_the_next_run_follows_from_the_judgement_and_the_limits(of_run, limits, 
     assert launch._next_run(tmp_path, judgement) == ["--config-dir", "mine", *tried, "method.samples=24", *kept]
 
 
-def test_only_its_owner_can_enter_a_run_s_new_folder(tmp_path):
-    (tmp_path / "old").mkdir(mode=0o755)
-    for name, mode in (("old", 0o755), ("new", 0o700)):
-        SweepCallback().on_run_start(OmegaConf.create({"hydra": {"run": {"dir": str(tmp_path / name)}}}))
-        assert (tmp_path / name).stat().st_mode & 0o777 == mode
-
-
 def test_a_curve_has_the_interval_over_its_seeds_within_0_and_1(tmp_path):
     for number, accuracy in enumerate((0.5, 0.6, 0.7, 0.72, 0.8, 0.8)):
         run(tmp_path, number, [f"privacy.epsilon={number // 2 + 1}"], accuracy, epsilon=number // 2 + 1)
