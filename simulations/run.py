@@ -54,14 +54,15 @@ OUTPUTS = (TEXTS, Metrics.FILE, Privacy.FILE, RELEASE, "report.html", "report.js
 """Files that a run replaces; where no run made them, they are somebody's own."""
 
 
+@only_for_owner()
 def simulate(settings: Settings, folder: Path) -> None:
-    """Run one federation, or resume the run in `folder`, whose files only their owner can open: they count records.
+    """Run one federation, or resume the run in `folder`. Only their owner can open the files that it makes.
 
     Raises:
         CheckpointError: The folder contains another run, or files of no run that this one would replace.
         FolderInUseError: Another process is working in the folder.
     """
-    with only_for_owner(), sole_process(folder):
+    with sole_process(folder):
         _simulate(settings, folder)
 
 

@@ -32,18 +32,14 @@ LARGEST_READ = 2**25
 
 
 @contextmanager
-def only_for_owner() -> Iterator[None]:
-    """Make files and folders in the block that only their owner can open."""
+def only_for_owner(*, chosen: bool = True) -> Iterator[None]:
+    """Set this process's umask, if `chosen`, so that only their owner can open new files and folders."""
     before = os.umask(0o077)
+    os.umask(before | (0o077 if chosen else 0))
     try:
         yield
     finally:
         os.umask(before)
-
-
-def mode_of(path: Path) -> int:
-    """Return the mode of a file that is to be replaced; of a new one, that all may read it."""
-    return stat.S_IMODE(path.stat().st_mode) if path.exists() else PUBLIC
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable[[], None] = lambda: None) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 from common.errors import ConfigError
 from common.labelled_files import named_by
 from common.system.commands import Commands, add_command, as_json, command_to_copy
+from common.system.files import only_for_owner
 from common.system.progress import progress
 from server.documents.codec import strict
 from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
 from server.documents.run import TRANSFER, ZERO_SHOT, RunSummary
 from server.evaluation import (
     figures,
@@ -153,6 +155,8 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     summary = RunSummary.load(run)
     if not summary.complete:
         metrics = metrics.adding({"note": f"the run is {summary.status}: these are the texts that it had so far"})
-    metrics.save(run)
+    privacy = Privacy.read(run, [], needed=False)
+    with only_for_owner(chosen=privacy is not None and privacy.simulation):
+        metrics.save(run)
     write_report(run)
     return metrics

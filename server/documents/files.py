@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from common.system.files import mode_of, write_atomic
+from common.system.files import write_atomic
 from server.documents.codec import MALFORMED, FieldError, from_json, strict, to_json
 
 FORMAT = 1
@@ -103,8 +103,7 @@ class Document:
 
 def write_json(path: Path, value: object) -> None:
     """Write a document or a mapping as JSON, atomically."""
-    content = json.dumps(strict(value), ensure_ascii=False, indent=2).encode()
-    write_atomic(path, content, mode=mode_of(path))
+    write_atomic(path, json.dumps(strict(value), ensure_ascii=False, indent=2).encode())
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:

@@ -130,7 +130,7 @@ class Local:
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._checkpoint.engine == "openvino":
             settings["engine"] = f"openvino-genai {importlib.metadata.version('openvino-genai')}"
-            settings["likeliest"] = LIKELIEST
+            settings |= {"likeliest": LIKELIEST} if self._top_p < 1 else {}
         else:
             settings["dtype"] = self._dtype
         wording = self._prompts.identity

@@ -19,7 +19,7 @@ from common import look
 from common.errors import DataError
 from common.page.words import catalogue
 from common.phrases import percent
-from common.system.files import mode_of
+from common.system.files import PUBLIC, only_for_owner
 from server.documents.metrics import GENERAL
 from server.documents.rounds import LostReply, RoundReport
 from server.guarantee.messages import show_delta, show_epsilon
@@ -44,7 +44,8 @@ def write_report(run: Path) -> Path:
         run: The run folder. Missing and unreadable files are named on the page.
 
     Returns:
-        Path of the page. Each file is replaced atomically.
+        Path of the page. Each file is replaced atomically; only its owner can open those of a simulation, which have
+        figures of private records without noise.
 
     Raises:
         DataError: `run` is not a folder.
@@ -53,6 +54,7 @@ def write_report(run: Path) -> Path:
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
     facts = gather(run)
     plain, groups = facts.to_json(), facts.metrics.groups
+    simulated = facts.privacy is not None and facts.privacy.simulation
     page = render(
         "page.html",
         **plain,
@@ -67,17 +69,18 @@ def write_report(run: Path) -> Path:
         examples=pick_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
-    replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)))
     as_json = json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    replace(run / "report.json", as_json)
-    return replace(run / "report.html", page)
+    with only_for_owner(chosen=simulated):
+        replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)))
+        replace(run / "report.json", as_json)
+        return replace(run / "report.html", page)
 
 
 def replace(path: Path, text: str) -> Path:
     """Write a file atomically, whoever else writes it at the same time, and return its path."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.touch(mode_of(path))
+        part.touch(PUBLIC)
         # A model may return half of a surrogate pair, which UTF-8 cannot encode.
         part.write_text(text, encoding="utf-8", errors="replace")
         part.replace(path)

@@ -14,7 +14,7 @@ paths are read in place, as by the command.
 
 Every error is a `common.errors.CaucusError`, even if Hydra rejects a setting. A call leaves the working directory,
 Hydra's state and the process's logging unchanged: the log is written to `run.log` in the run folder, and the logger
-"caucus" also passes it on to the existing handlers.
+"caucus" also passes it on to the existing handlers. Meanwhile only their owner can open files that this process makes.
 """
 
 import contextlib

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from common.system.files import only_for_owner
 from server.documents.files import write_json
 from server.guarantee.case import NO_GUARANTEE
 from server.metrics.intervals import interval_over_seeds
@@ -27,8 +28,11 @@ _AXES = {
 """Setting, name of the axis, and title of each plot, keyed by the setting's column in `runs_of`."""
 
 
+@only_for_owner()
 def write_table(folder: Path) -> Table:
     """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
+
+    Only their owner can open these files, which may have figures of private records without noise.
 
     Raises:
         CheckpointError: The folder contains no runs.

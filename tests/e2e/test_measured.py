@@ -16,6 +16,9 @@ FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 
 ALL = "evaluation.metrics=[utility,language,fidelity,diversity,privacy,fidelity_private,membership]"
 
 
+WRITTEN = ("metrics.json", "report.html", "report.json", "release.md")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("measured") / "run"
@@ -82,8 +85,10 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     assert before["zero_shot"]["difference"]["interval"]
     file = tmp_path / "own.csv"
     file.write_text("text,label\n" + "fever and green sputum,pneumonia\nswollen ankles,heart failure\nodd,other\n" * 4)
+    for name in WRITTEN:
+        (copy / name).chmod(0o644)
     code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "diversity", "membership")
-    assert [name for name in ("metrics.json", "report.html") if (copy / name).stat().st_mode & 0o077] == []
+    assert [name for name in WRITTEN if (copy / name).stat().st_mode & 0o077] == []
     assert code == 0
     assert made | {"format": 1} == read(copy, "metrics.json")
     assert (made["test"], made["test_records"]) == ("own.csv", 12)

@@ -1,6 +1,7 @@
 """A small complete run: every file of its folder, readable and in agreement with all others."""
 
 import math
+import os
 from html.parser import HTMLParser
 
 import pytest
@@ -18,7 +19,10 @@ ROUNDS, SAMPLES = 3, 48
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return tiny(tmp_path_factory.mktemp("complete") / "run")
+    before = os.umask(0o022)
+    made = tiny(tmp_path_factory.mktemp("complete") / "run")
+    assert os.umask(before) == 0o022
+    return made
 
 
 def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
@@ -49,7 +53,7 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
 
 
 def test_only_its_owner_can_open_what_a_run_makes(run):
-    assert [path for path in run.rglob("*") if path.stat().st_mode & 0o077] == []
+    assert [path for path in (run, *run.rglob("*")) if path.stat().st_mode & 0o077] == []
 
 
 def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(run):

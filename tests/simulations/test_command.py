@@ -54,10 +54,10 @@ def test_the_first_line_comes_before_what_takes_long(monkeypatch, capsys):
 def test_only_its_owner_can_open_what_the_command_makes(monkeypatch, tmp_path):
     monkeypatch.setattr("simulations.launch.launch_command", lambda _: (tmp_path / "run").mkdir())
     monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
+    before = os.umask(0o022)
     command.main()
-    (tmp_path / "afterwards").mkdir()
-    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("run", "afterwards")]
-    assert modes[0] == 0o700 < modes[1]
+    assert os.umask(before) == 0o022
+    assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
 
 
 def test_settings_are_composed_and_checked_without_anything_heavy(tmp_path):

@@ -33,12 +33,12 @@ from server.llm.engines.base import GREEDY, Job, Sampled
 LONGEST_PROMPT = 8192
 """Most tokens of prompts in one step, and of one prompt. A model of 1.5 billion weights needs 0.2 MB for each of them
 meanwhile."""
+LIKELIEST = 1000
+"""Number of most probable tokens to which a `top_p` below 1 is applied. To sort all 150,000 would take a third of the
+time of a step."""
 
 _REQUESTS = itertools.count()  # their numbers, under which the library keeps each text's random generator
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
-LIKELIEST = 1000
-"""Number of most probable tokens to which a `top_p` below 1 is applied. Sorting a vocabulary of 150,000 for each token
-instead takes a third of the time of 128 texts."""
 _EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
 

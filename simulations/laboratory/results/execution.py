@@ -19,6 +19,7 @@ from pathlib import Path
 
 from common.errors import CaucusError, CheckpointError, FolderInUseError
 from common.models import catalogue
+from common.system.files import only_for_owner
 from simulations.laboratory.results.cells import Cell, Preset
 from simulations.laboratory.results.data_sets import data_folder
 from simulations.laboratory.results.runs import RunMeasurements
@@ -96,6 +97,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
     return pool.submit(run_one, blank, overrides, work / "runs" / blank.key)
 
 
+@only_for_owner()
 def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> RunMeasurements:
     """Make one run in this process; return `blank` with the run's measurements, or with the reason for its failure.
 

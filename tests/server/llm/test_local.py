@@ -150,7 +150,7 @@ def test_what_cannot_be_loaded_is_named_before_anything_is_asked(tmp_path, saved
     assert refused(completing._checkpoint.folder, engine="openvino", max_new_tokens=12) == "engine of m"
 
 
-def test_a_gguf_file_alone_is_a_chat_model_of_openvino(tmp_path):
+def test_a_gguf_file_alone_is_a_chat_model_of_openvino(tmp_path, monkeypatch):
     file = tiny_gguf(tmp_path / "only", context=900)
     model = Local(name="m", model=file, max_new_tokens=100)
     assert isinstance(model._engine, openvino.OpenVino)
@@ -162,6 +162,11 @@ def test_a_gguf_file_alone_is_a_chat_model_of_openvino(tmp_path):
     assert reply.input_tokens == len(job.ids)
     assert 0 < reply.output_tokens <= 100
     assert Local(name="m", model=file.parent, engine="openvino", max_new_tokens=100).identity == model.identity
+    few, more = Local(name="m", model=file, top_p=0.5), Local(name="m", model=file)
+    before = few.identity, more.identity
+    monkeypatch.setattr("server.llm.local.LIKELIEST", 7)
+    again = [Local(name="m", model=file, top_p=top_p).identity for top_p in (0.5, 1.0)]
+    assert [new == old for new, old in zip(again, before, strict=True)] == [False, True]
 
 
 def test_a_gguf_file_of_another_engine_or_without_a_chat_is_refused(tmp_path):

@@ -47,8 +47,7 @@ def run(tmp_path):
 def test_files_of_a_simulation_which_show_figures_of_records_are_for_their_owner_alone(simulation, tmp_path):
     run = write_run(tmp_path / "run", simulation=simulation)
     write_report(run)
-    Metrics(content=METRICS if simulation else {"test_records": 7}).save(run)
-    files = [run / name for name in ("report.json", "report.html", "release.md", "metrics.json")]
+    files = [run / name for name in ("report.json", "report.html", "release.md")]
     assert {path.stat().st_mode & 0o077 == 0 for path in files} == {simulation}
 
 

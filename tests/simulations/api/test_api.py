@@ -59,16 +59,19 @@ def test_a_run_in_this_process_twice_returns_all_results_and_leaves_the_process_
 ):
     monkeypatch.chdir(tmp_path)
     root = logging.getLogger()
+    umask = os.umask(0o022)
     before = (Path.cwd(), root.level, list(root.handlers), logging.getLogger("caucus").level)
     result, again = small("first"), small(None, epsilon=math.inf)
     after = (Path.cwd(), root.level, list(root.handlers), logging.getLogger("caucus").level)
     assert after == before
+    assert os.umask(umask) == 0o022
     assert not logging.getLogger("caucus").handlers
     assert not GlobalHydra.instance().is_initialized()
     assert "round 2 of 2" in (tmp_path / "first" / "run.log").read_text("utf-8")
     assert "round 2 of 2" in caplog.text  # whoever handles logs gets ours, too
 
     assert result.folder == tmp_path / "first"
+    assert {path.stat().st_mode & 0o077 for path in (result.folder, result.folder / "run.log")} == {0}
     count = len(result.texts)  # under noise a text that is written twice may be lost
     assert (result.status, len(again.texts), set(result.texts.label)) == ("complete", 24, {"a", "b"})
     assert list(result.texts) == ["text", "label", "model", "round", "weight"]

@@ -44,6 +44,7 @@ def test_mean_and_deviation_of_each_row_in_the_experiment_order_with_the_paper_b
     for number, (row, accuracy) in enumerate([("ours", 0.7), ("ours", 0.9), ("theirs", 0.5), ("theirs", 0.6)]):
         run(tmp_path, number, row, accuracy, experiment=EXPERIMENT)
     made = write_table(tmp_path)
+    assert {(tmp_path / name).stat().st_mode & 0o077 for name in ("table.md", "table.json", "report.html")} == {0}
     assert [row.row for row in made.rows] == ["theirs", "not ours", "ours"]
     assert (made.rows[2].mean, made.rows[2].deviation) == (pytest.approx(0.8), pytest.approx(0.02**0.5))
     text = (tmp_path / "table.md").read_text("utf-8")
