@@ -30,8 +30,6 @@ PROCESSES = 2
 PER_POOL = 40
 """Number of runs after which the processes are replaced, which frees memory. The pool's own `max_tasks_per_child` can
 hang in Python 3.11."""
-USUAL_SECONDS = 70.0
-"""Seconds that a run is assumed to take on one core, before any run has been measured."""
 
 
 def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, RunMeasurements]) -> list[Cell]:
@@ -51,10 +49,10 @@ def check_models(chosen: Preset, cells: Sequence[Cell]) -> None:
 
 
 def forecast(cells: int, results: Sequence[RunMeasurements]) -> str:
-    """Return a phrase with the number of remaining runs, and their minutes by the mean time of the measured runs."""
+    """Return a phrase with the number of remaining runs, and their minutes if any run was measured."""
     times = [one.seconds for one in results if one.error is None]
-    minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
-    return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
+    minutes = f", about {cells * sum(times) / len(times) / PROCESSES / 60:.0f} minutes" if times else ""
+    return f"{cells} runs left{minutes} with {PROCESSES} processes"
 
 
 def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[RunMeasurements]:
