@@ -84,7 +84,8 @@ def render(models: Sequence[Measured], about: str) -> str:
 
 
 def render_paper(models: Sequence[Measured], paper: str) -> str:
-    """Return the page of a paper in Markdown: a row for each claim, with a column for each language model."""
+    """Return the page of a paper in Markdown: a row for each claim, and a column for each model that was run on any."""
+    models = [model for model in models if any(one.verdict != NOT_RUN for one in model.papers[paper])] or models
     found = [{one.claim.name: one for one in model.papers[paper]} for model in models]
     claims = [one.claim for one in models[0].papers[paper]]
     data = dict.fromkeys(name for one in found[0].values() for name in one.data)

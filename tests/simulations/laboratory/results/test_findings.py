@@ -81,6 +81,15 @@ def test_a_claim_may_hold_from_some_epsilon():
     assert "from ε = 4" in page.render_paper([measured(finding)], "A paper")
 
 
+def test_a_model_that_was_run_on_none_of_a_paper_s_claims_has_no_column_unless_none_was():
+    made = claim()
+    missing = findings.finding(PRESET, made, {})
+    done = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE}))
+    for models, heads in (((done, missing), "| One |"), ((missing, missing), "| One | Two |")):
+        shown = [measured(finding, model=name) for finding, name in zip(models, ("One", "Two"), strict=True)]
+        assert f"| claim | where {heads}\n" in page.render_paper(shown, "A paper")
+
+
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
     made = claim()
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: SAME, "none": NONE}))
