@@ -30,7 +30,7 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, TEXTS, RunSummary, Traffic
 from server.failure import sole_process
-from server.prepare.compose import FILE, check_simulation, store
+from server.prepare.compose import check_simulation, store
 from server.report.write import RELEASE, write_report
 from server.run_folder import read_candidates
 from server.settings.schema import Settings, SimulationSettings
@@ -77,7 +77,7 @@ def _simulate(settings: Settings, folder: Path) -> None:
             do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
     yours = [name for name in OUTPUTS if (folder / name).exists()]
-    if yours and not (folder / FILE).exists():
+    if yours and there is None:
         do = "Move this file, or choose another hydra.run.dir"
         raise CheckpointError("run folder", expected="a new one", got=f"{yours[0]} of no run", where=folder, do=do)
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read

@@ -21,6 +21,9 @@ from types import FrameType
 
 from common.errors import ConfigError, DataError
 
+_UMASK = threading.Lock()
+_before: list[int] = []
+"""The umask before each block of `only_for_owner` that a thread is in; each that leaves sets the last of them again."""
 SECRET = 0o600
 PUBLIC = 0o644
 FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -32,14 +35,15 @@ LARGEST_READ = 2**25
 
 
 @contextmanager
-def only_for_owner(*, chosen: bool = True) -> Iterator[None]:
-    """Set this process's umask, if `chosen`, so that only their owner can open new files and folders."""
-    before = os.umask(0o077)
-    os.umask(before | (0o077 if chosen else 0))
+def only_for_owner() -> Iterator[None]:
+    """Let only their owner open new files: set the umask of this process, until its last thread leaves such a block."""
+    with _UMASK:
+        _before.append(os.umask(0o077))
     try:
         yield
     finally:
-        os.umask(before)
+        with _UMASK:
+            os.umask(_before.pop())
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable[[], None] = lambda: None) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from common.errors import ConfigError
 from common.labelled_files import named_by
 from common.system.commands import Commands, add_command, as_json, command_to_copy
-from common.system.files import only_for_owner
 from common.system.progress import progress
 from server.documents.codec import strict
 from server.documents.metrics import Metrics
@@ -29,7 +28,7 @@ from server.prepare.build import build
 from server.prepare.compose import load_settings
 from server.report.ending import ending
 from server.report.verdict import WITHOUT_GAIN
-from server.report.write import write_report
+from server.report.write import owner_if_simulated, write_report
 from server.run_folder import read_candidates
 from server.settings.evaluation import METRICS
 from server.settings.sections import setting
@@ -155,8 +154,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     summary = RunSummary.load(run)
     if not summary.complete:
         metrics = metrics.adding({"note": f"the run is {summary.status}: these are the texts that it had so far"})
-    privacy = Privacy.read(run, [], needed=False)
-    with only_for_owner(chosen=privacy is not None and privacy.simulation):
+    with owner_if_simulated(Privacy.read(run, [], needed=False)):
         metrics.save(run)
     write_report(run)
     return metrics

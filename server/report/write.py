@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from common.page.words import catalogue
 from common.phrases import percent
 from common.system.files import PUBLIC, only_for_owner
 from server.documents.metrics import GENERAL
+from server.documents.privacy import Privacy
 from server.documents.rounds import LostReply, RoundReport
 from server.guarantee.messages import show_delta, show_epsilon
 from server.llm.base import advice_on
@@ -54,7 +56,6 @@ def write_report(run: Path) -> Path:
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
     facts = gather(run)
     plain, groups = facts.to_json(), facts.metrics.groups
-    simulated = facts.privacy is not None and facts.privacy.simulation
     page = render(
         "page.html",
         **plain,
@@ -70,10 +71,15 @@ def write_report(run: Path) -> Path:
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
     as_json = json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    with only_for_owner(chosen=simulated):
+    with owner_if_simulated(facts.privacy):
         replace(run / RELEASE, render(RELEASE, **plain, **_tests(facts)))
         replace(run / "report.json", as_json)
         return replace(run / "report.html", page)
+
+
+def owner_if_simulated(privacy: Privacy | None) -> AbstractContextManager[None]:
+    """Return `only_for_owner` for a run that is a simulation, or of which this is not known; else a block like any."""
+    return only_for_owner() if privacy is None or privacy.simulation else nullcontext()
 
 
 def replace(path: Path, text: str) -> Path:

@@ -228,7 +228,8 @@ def test_a_model_without_its_key_is_a_failure_that_names_the_variable(tmp_path, 
 
 @pytest.mark.parametrize("name", simulation.OUTPUTS)
 def test_a_file_of_no_run_in_the_run_s_folder_is_not_replaced(name, tmp_path):
-    (tmp_path / name).write_text("mine")
+    for written in (name, "config.yaml"):
+        (tmp_path / written).write_text("mine")
     with pytest.raises(CheckpointError, match=name):
         tiny(tmp_path)
     assert (tmp_path / name).read_text() == "mine"

@@ -175,3 +175,14 @@ def test_a_temporary_folder_is_closed_and_leaves_a_programs_own_handler_and_othe
     assert set(modes) == {0o700}
     assert handlers[0] not in (signal.SIG_DFL, signal.SIG_IGN)
     assert handlers[1:] == (signal.SIG_DFL, signal.SIG_IGN)
+
+
+def test_the_umask_is_as_before_once_the_last_thread_has_left():
+    before = os.umask(0o022)
+    first, second = files.only_for_owner(), files.only_for_owner()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)  # began first, and ends first
+    during = os.umask(0o077)
+    second.__exit__(None, None, None)
+    assert (during, os.umask(before)) == (0o077, 0o022)

@@ -51,6 +51,11 @@ def test_files_of_a_simulation_which_show_figures_of_records_are_for_their_owner
     assert {path.stat().st_mode & 0o077 == 0 for path in files} == {simulation}
 
 
+def test_a_run_that_does_not_say_what_it_is_counts_as_a_simulation(run):
+    (run / "privacy.json").unlink()
+    assert write_report(run).stat().st_mode & 0o077 == 0
+
+
 def test_the_same_figures_of_private_records_stand_beside():
     made = {table["title"]: table for table in figure_tables.tables(Metrics(content=METRICS).groups)}
     assert list(made) == ["In general", "Utility", "Membership"]
