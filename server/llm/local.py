@@ -57,8 +57,7 @@ class Local:
             text in a completion.
         batch_tokens: Maximum number of tokens in one batch of transformers, prompts, answers and padding included; it
             bounds the memory.
-        top_p: Total probability of the most probable tokens, from which each token is sampled; with OpenVINO of 1,000
-            tokens at most.
+        top_p: Total probability of the most probable tokens (with OpenVINO, of 1,000), from which each is sampled.
         local_files_only: If false, files missing from the cache are downloaded.
         prompts: Wordings of chat prompts; None for our own.
 

@@ -46,8 +46,7 @@ def write_report(run: Path) -> Path:
         run: The run folder. Missing and unreadable files are named on the page.
 
     Returns:
-        Path of the page. Each file is replaced atomically; only its owner can open those of a simulation, which have
-        figures of private records without noise.
+        Path of the page. Each file is replaced atomically.
 
     Raises:
         DataError: `run` is not a folder.
@@ -78,7 +77,7 @@ def write_report(run: Path) -> Path:
 
 
 def owner_if_simulated(privacy: Privacy | None) -> AbstractContextManager[None]:
-    """Return `only_for_owner` for a run that is a simulation, or of which this is not known; else a block like any."""
+    """Return `only_for_owner` if a run is, or may be, a simulation: its files have figures of records without noise."""
     return only_for_owner() if privacy is None or privacy.simulation else nullcontext()
 
 

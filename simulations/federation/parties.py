@@ -1,7 +1,6 @@
 """Deals private records to simulated parties and builds their services, using the same code that a hospital runs."""
 
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from common.system.files import SECRET, write_atomic
 from common.validate import at_least, positive
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build, roster_of
@@ -67,9 +67,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     keys = {party: rng.secure_bytes(32) for party in range(settings.federation.parties)}
     for party, key in keys.items():
-        descriptor = os.open(_identity_file(folder, party), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(key)
+        write_atomic(_identity_file(folder, party), key, mode=SECRET)
     roster = folder / "parties" / "roster.json"
     known = {party: Identity(key).public for party, key in keys.items()}
     roster.write_text(Roster(known, settings.federation.max_records or MOST_RECORDS).to_json())

@@ -32,8 +32,6 @@ _AXES = {
 def write_table(folder: Path) -> Table:
     """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
 
-    Only their owner can open these files, which may have figures of private records without noise.
-
     Raises:
         CheckpointError: The folder contains no runs.
     """

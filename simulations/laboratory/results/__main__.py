@@ -8,7 +8,6 @@ python -m simulations.laboratory.results --page          # the page again, from 
 
 A result that no claim needs any more, for instance after a change of settings, is moved from the page's folder to the
 folder of the runs, and is used again when a claim needs it.
-
 """
 
 import argparse
