@@ -24,12 +24,12 @@ from client.app import relay
 from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
-from common.system.files import only_for_owner
+from common.system.files import SECRET, only_for_owner
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, TEXTS, RunSummary, Traffic
-from server.failure import sole_process
+from server.failure import LOG, sole_process
 from server.prepare.compose import check_simulation, store
 from server.report.write import RELEASE, write_report
 from server.run_folder import read_candidates
@@ -63,6 +63,8 @@ def simulate(settings: Settings, folder: Path) -> None:
         FolderInUseError: Another process is working in the folder.
     """
     with sole_process(folder):
+        if (folder / LOG).exists():
+            (folder / LOG).chmod(SECRET)  # one that was there stays open otherwise, and counts private records
         _simulate(settings, folder)
 
 

@@ -31,6 +31,7 @@ from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import SentDocument
 from server.documents.privacy import Privacy
 from server.documents.run import TEXTS
+from server.failure import LOG
 from server.guarantee.case import lacks_guarantee
 from server.run_folder import SENDING
 
@@ -77,7 +78,7 @@ def _send(chosen: argparse.Namespace) -> Iterator[str]:
     done = delivery_state(settings, run, problems)
     for problem in (done.problem, *problems):
         if problem:
-            raise CaucusError(problem, where=folder / "run.log", do="Read it, then run the command again")
+            raise CaucusError(problem, where=folder / LOG, do="Read it, then run the command again")
     yield from (f"{name} has the texts since {when}" for name, when in sorted(done.received.items()))
     if done.missing:
         what = f"{len(done.missing)} of {len(done.received) + len(done.missing)} hospitals have not received the texts"

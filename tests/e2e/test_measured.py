@@ -14,8 +14,6 @@ from tests.support.runs import read, tiny
 
 FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"
 ALL = "evaluation.metrics=[utility,language,fidelity,diversity,privacy,fidelity_private,membership]"
-
-
 WRITTEN = ("metrics.json", "report.html", "report.json", "release.md")
 
 

@@ -56,6 +56,11 @@ def test_only_its_owner_can_open_what_a_run_makes(run):
     assert [path for path in (run, *run.rglob("*")) if path.stat().st_mode & 0o077] == []
 
 
+def test_the_log_that_was_there_is_closed(tmp_path):
+    (tmp_path / "run.log").touch(0o644)
+    assert (tiny(tmp_path) / "run.log").stat().st_mode & 0o077 == 0
+
+
 def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(run):
     rows, rounds = lines(run, "synthetic.jsonl"), lines(run, "rounds.jsonl")
     assert len(rows) == SAMPLES

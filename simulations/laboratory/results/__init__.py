@@ -8,7 +8,7 @@ claims.py          reads and checks claims and lines
 cells.py           the runs that claims need, each once
 data_sets.py       where the data sets are, and files made from them
 execution.py       runs what is missing, in two processes
-runs.py            what the runs measured, as far as the page needs it: full.jsonl
+runs.py            what the runs measured, as far as the page needs it: full.jsonl, chat.jsonl
 computed.py        figures of claims that need no runs
 findings.py        differences, intervals and verdicts
 correction.py      which verdicts stand after a correction for their number

@@ -101,7 +101,7 @@ def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> R
 
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
-    from server.failure import EXPECTED, is_at_work, summary
+    from server.failure import EXPECTED, LOG, is_at_work, summary
     from server.prepare.calls import AGREED
     from server.prepare.compose import compose_settings, reload_settings
     from server.settings.sections import with_values
@@ -113,7 +113,7 @@ def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> R
     if not goes_on:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    logging.basicConfig(filename=folder / "run.log", level=logging.INFO, force=True)
+    logging.basicConfig(filename=folder / LOG, level=logging.INFO, force=True)
     logging.captureWarnings(capture=True)
     started = time.monotonic()
     try:
@@ -129,7 +129,7 @@ def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> R
         return replace(blank, error=summary(error))
     except Exception as error:
         log.exception("a bug, or a library's error")
-        return replace(blank, error=f"{type(error).__name__}: {summary(error)}; its traceback is in {folder}/run.log")
+        return replace(blank, error=f"{type(error).__name__}: {summary(error)}; its traceback is in {folder / LOG}")
     return replace(with_figures(blank, folder), seconds=round(time.monotonic() - started, 1))
 
 
