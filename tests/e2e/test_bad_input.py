@@ -84,7 +84,7 @@ def test_a_wrong_choice_or_a_number_that_does_not_fit_the_run_is_named(setting, 
 def test_a_class_without_records_is_said_and_gets_its_texts(tmp_path, caplog):
     task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.labels")]
     task.append("task.labels={a: harbour, b: kettle, c: ribbon}")
-    folder = tiny(tmp_path / "run", *task, *SHORT, "llm.most_lost=1")
+    folder = tiny(tmp_path / "run", *task, *SHORT)
     assert "1 of 3 labels" in caplog.text
     labels = [row["label"] for row in lines(folder, "synthetic.jsonl")]
     assert set(labels) == {"a", "b", "c"}

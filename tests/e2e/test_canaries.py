@@ -35,8 +35,7 @@ def spoken(caplog, capfd):
 
 @pytest.fixture
 def task(tmp_path):
-    # The public texts are so few that, by the votes' noise, a run may lose any share of its texts as repeated.
-    return [*labelled(tmp_path / "data"), "method.samples=60", "llm.most_lost=1"]
+    return [*labelled(tmp_path / "data"), "method.samples=60"]
 
 
 def left(folder, *texts):

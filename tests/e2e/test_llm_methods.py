@@ -57,7 +57,7 @@ def of(method, folder):
     task = ["task=demo_messages", "task.records_per_party=16", "task.test_records=24", "evaluation.metrics=[]"]
     short = [f"method.words={WORDS}", "method.texts_per_request=1"] if method != "dpga" else []
     sizes = [f"method.samples={TEXTS}", *SIZES.get(method, ())]
-    return [*task, f"method={method}", *sizes, *needs, *short, "llm.most_lost=1"]
+    return [*task, f"method={method}", *sizes, *needs, *short]
 
 
 def local():

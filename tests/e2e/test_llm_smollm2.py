@@ -29,7 +29,7 @@ def test_a_run_with_a_tiny_model_in_place_of_the_real_one(tmp_path, monkeypatch)
     as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
     # Its tokens are single letters, so many texts are cut off.
-    assert_whole(tiny(tmp_path / "run", "llm=smollm2", "method.samples=60", "method.words=8", "llm.most_lost=1"))
+    assert_whole(tiny(tmp_path / "run", "llm=smollm2", "method.samples=60", "method.words=8"))
 
 
 @pytest.mark.slow
