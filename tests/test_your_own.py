@@ -11,6 +11,7 @@ import pytest
 
 from server.command import main as coordinator
 from simulations import Result, simulate
+from tests.support.runs import LOSES
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "server" / "methods" / "YOUR_OWN.md").read_text("utf-8")
@@ -64,7 +65,7 @@ def test_the_method_is_planned_and_runs_from_python(outside, capsys):
     assert facts["expected_records"] == 900
     assert facts["queries"][0]["signal"]["ratio"] > 0
     assert facts["forecast"]["model_calls"] > 0
-    result = simulate(method="nearest", config_dir="conf", overrides=SMALL, folder="run")
+    result = simulate(method="nearest", config_dir="conf", overrides=[*SMALL, LOSES], folder="run")
     assert len(result.texts) == 100
     assert result.texts.label.value_counts().tolist() == [25, 25, 25, 25]
 
@@ -73,7 +74,7 @@ def test_a_metric_that_fails_is_reported_and_the_run_whose_epsilon_is_spent_is_c
     (outside / "broken.py").write_text("def metric(texts, labels):\n    raise KeyError(texts[0])\n")
     override = "+evaluation.own.broken={_target_: broken.metric, _partial_: true}"
     result = simulate(
-        method="nearest", config_dir="conf", overrides=[*SMALL, "method.samples=24", override], folder="run"
+        method="nearest", config_dir="conf", overrides=[*SMALL, LOSES, "method.samples=24", override], folder="run"
     )
     assert (result.status, result.privacy["spent"]["queries_asked"]) == ("complete", 1)
     assert "(KeyError)" in result.metrics["own"]["broken"]["reason"]

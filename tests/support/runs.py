@@ -17,11 +17,12 @@ from simulations.command import main
 from simulations.run import simulate
 
 WASP = ("method.top=3", "method.shots=4")
+LOSES = "llm.most_lost=1"
+"""For a small run with noise: the built-in models lose more or fewer texts as noise chooses the exemplars."""
 SMALL = (
     "method.samples=48",  # 16 in round 1: too few for an interval of their gain, which takes a third of a run
     "method.rounds=3",
-    # The tiny models lose more or fewer texts as noise chooses the exemplars: tests/server/llm tests the limit.
-    "llm.most_lost=1",
+    LOSES,
     *WASP,
     "task=demo_notes",
     "task.records_per_party=16",

@@ -31,14 +31,14 @@ from simulations import Result, plan, resume, simulate
 from simulations.api import api
 from simulations.api.result import Report
 from simulations.api.tables import LABELLED, PUBLIC, as_file
-from tests.support.runs import MORE, WORDS, command, texts
+from tests.support.runs import LOSES, MORE, WORDS, command, texts
 
 ROOT = Path(__file__).parents[3]
 PRIVATE = [(f"zq{i:03} qx{i % 7} vk{i % 5}", "ab"[i % 2]) for i in range(30)]
 TRAIN = pd.DataFrame(PRIVATE, columns=["text", "label"])
 TEST = [{"text": f"The {WORDS[i % 7]} by the {MORE[i % 11]}.", "label": "ab"[i % 2]} for i in range(10)]
 OPEN = [f"The {WORDS[i % 7]} and a {MORE[i % 11]} near the old {MORE[i % 5]}." for i in range(60)]
-SMALL = ["method.samples=24", "method.rounds=2", "method.top=2", "method.shots=2", "evaluation.metrics=[]"]
+SMALL = ["method.samples=24", "method.rounds=2", "method.top=2", "method.shots=2", "evaluation.metrics=[]", LOSES]
 
 
 def small(folder, *more, train=TRAIN, **arguments):
@@ -328,7 +328,7 @@ PYTHON = [(page, block) for page in PAGES for block in FENCE.findall((ROOT / pag
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=[page for page, _ in PYTHON])
 def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    few = ["method.samples=40", "method.rounds=2", "evaluation.metrics=[]", "federation.parties=2"]
+    few = ["method.samples=40", "method.rounds=2", "evaluation.metrics=[]", "federation.parties=2", LOSES]
     monkeypatch.setattr(api, "compose_settings", lambda overrides: compose_settings([*overrides, *few]))
     names = {}
     for name, file, table in (("notes", "train.csv", TRAIN), ("held_out", "test.csv", pd.DataFrame(TEST))):
