@@ -120,11 +120,6 @@ def counts_separately(plan: Plan, limits: Limits) -> bool:
     return limits.separate_data_sets and plan.unit == "sample"
 
 
-def charges_that_count(plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers]) -> tuple[ReleasedAnswers, ...]:
-    """Return the charges of other runs that certainly count against a plan; empty if data sets count separately."""
-    return () if counts_separately(plan, limits) else tuple(charged)
-
-
 def lifetime_budget(plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers], problem: str) -> LifetimeBudget:
     """Return the budget before and after a plan's run; `charged` are the charges of all other runs."""
     counted_by = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)

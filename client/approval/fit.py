@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from client.admission import check_parties
-from client.approval.amounts import charges_that_count
+from client.approval.amounts import counts_separately
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.session import RefusalError
@@ -58,7 +58,8 @@ def fit_plan(
         ConfigError: The roster is missing or is not this hospital's.
     """
     limits, roster, declared = settings.party.limits, settings.roster(), settings.declared()
-    number, counted = settings.number(roster), charges_that_count(plan, limits, charged)
+    number = settings.number(roster)
+    counted = () if counts_separately(plan, limits) else tuple(charged)  # those that certainly count
     try:
         check_parties(plan, number, roster)
         limits.check(plan, counted, declared=declared)
