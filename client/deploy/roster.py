@@ -17,7 +17,7 @@ from common.phrases import quote_name
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.commands import Commands, add_command, add_folder
-from common.system.enrolment import PartyFile, RosterFile
+from common.system.enrolment import RosterFile
 from common.system.files import text_of, write_atomic
 from common.system.progress import is_agreed
 
@@ -96,20 +96,16 @@ def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
     """Yield the differences between the two rosters, hospital by hospital."""
     if before is None:
         return
-    old = {party.name: party for party in before.parties}
-    new = {party.name: party for party in after.parties}
+    old = {party.name: party.fingerprint for party in before.parties}
+    new = {party.name: party.fingerprint for party in after.parties}
     for name in sorted(new.keys() - old.keys()):
         yield f"added: {quote_name(name)}"
     for name in sorted(old.keys() - new.keys()):
         yield f"removed: {quote_name(name)}"
     for name in sorted(new.keys() & old.keys()):
-        if new[name].fingerprint != old[name].fingerprint:
+        if new[name] != old[name]:
             yield f"CHANGED KEYS: {quote_name(name)}; compare the new fingerprint by telephone"
     if before == after:
         yield "no change"
-    elif {*map(_identity, before.parties)} == {*map(_identity, after.parties)}:
+    elif old == new:
         yield "only the numbers have changed"
-
-
-def _identity(party: PartyFile) -> tuple[str, str]:
-    return party.name, party.fingerprint
