@@ -70,7 +70,7 @@ def register(commands: Commands) -> None:
     export = add_command(
         topics,
         "export",
-        _reading(_export),
+        _reading(lambda ledger, _: export_events(ledger)),
         summary="print all events as JSON Lines",
         description="Print all events, one JSON object a line: never answers, keys or digests of records.",
         example="caucus-party ledger export ledger.db > events.jsonl",
@@ -114,10 +114,6 @@ def _verify(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 def _backup(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
     head = ledger.copy(chosen.to)
     yield f"{head.events} events, head {head.chain}"
-
-
-def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
-    return export_events(ledger)
 
 
 def export_events(ledger: Ledger) -> Iterator[str]:
