@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from client.approval.entries import approvals
@@ -85,6 +85,9 @@ class PreflightFinding:
     check: str = ""
 
 
+_UNCONNECTED = PreflightFinding(SKIPPED, "no connection")
+
+
 def findings(
     settings: HospitalSettings, *, offline: bool = False, only: Collection[str] | None = None
 ) -> Iterator[PreflightFinding]:
@@ -140,12 +143,12 @@ class _Preflight:
 
     def clock(self) -> PreflightFinding:
         if self._connection is None:
-            return _unconnected()
+            return _UNCONNECTED
         return PreflightFinding(PASSED, connection.check_clock(self._connection.ahead))
 
     def node_key(self) -> PreflightFinding:
         if self._connection is None:
-            return _unconnected()
+            return _UNCONNECTED
         connection.check_node_key(self._settings)
         self._known = True
         return PreflightFinding(PASSED, "the coordinator accepts it")
@@ -164,7 +167,7 @@ class _Preflight:
 
     def certificate(self) -> PreflightFinding:
         if self._connection is None:
-            return _unconnected()
+            return _UNCONNECTED
         return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
 
     def authority(self) -> PreflightFinding:
@@ -262,8 +265,7 @@ class _Preflight:
     def limits(self) -> PreflightFinding:
         self._settings.check_limits()
         limits, shipped = self._settings.party.limits, shipped_limits()
-        values = {field.name: getattr(limits, field.name) for field in fields(limits)}
-        detail = ", ".join(f"{name} {_listed(value)}" for name, value in values.items())
+        detail = ", ".join(f"{name} {_listed(value)}" for name, value in asdict(limits).items())
         loose = [
             f"set {name}: {_listed(getattr(shipped, name))}, {LOOSER.get(name, 'as at a new hospital')}"
             for name in limits.looser(shipped)
@@ -364,10 +366,6 @@ def try_relay_account(settings: HospitalSettings, user: str) -> None:
 
 def _mib(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
-
-
-def _unconnected() -> PreflightFinding:
-    return PreflightFinding(SKIPPED, "no connection")
 
 
 def _days(expires: datetime, fix: str) -> PreflightFinding:
