@@ -127,11 +127,7 @@ def _requests(audit_log: Path) -> tuple[AuditTotals, Questions]:
 
 
 class _RequestReader:
-    """A reader of a growing audit log that reads each line once: pages and metrics ask often, and a log has megabytes.
-
-    Args:
-        audit_log: The log file.
-    """
+    """A reader of a growing audit log, each line once, since pages and metrics ask often, and a log has megabytes."""
 
     def __init__(self, audit_log: Path) -> None:
         self._audit_log, self._lock = audit_log, Lock()
@@ -189,9 +185,7 @@ class _RequestReader:
             self._last_refusal, self._answered_since = entry, False
 
 
-@lru_cache(maxsize=1)
-def _reader(audit_log: Path) -> _RequestReader:
-    return _RequestReader(audit_log)
+_reader = lru_cache(maxsize=1)(_RequestReader)
 
 
 def _understood(lines: Iterable[bytes], read: Callable[[dict[str, Any]], T | None]) -> Iterator[T]:
