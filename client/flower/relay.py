@@ -63,7 +63,6 @@ def serve_messages(
     bundle: str,
     secret: bytes,
     certificate: bytes,
-    client_app: ClientApp = app,
     *,
     until_idle: float = math.inf,
 ) -> None:
@@ -74,7 +73,6 @@ def serve_messages(
         bundle: SHA-256 of the only bundle whose messages are passed on, hexadecimal.
         secret: Shared secret by which the SuperNode authenticates this process.
         certificate: Certificate by which this process authenticates the SuperNode.
-        client_app: The hospital's own app.
         until_idle: Seconds without a message after which this function returns, counted from the start, and again from
             the end of each answer. A message that has arrived completely is answered, however long that takes.
     """
@@ -91,7 +89,7 @@ def serve_messages(
             if token:
                 task = _client(address, certificate, RuntimeTokenHttpInterceptor(token), tries=TRIES)
                 try:
-                    following = answer(task, bundle, client_app, acquire, until_idle=until_idle)
+                    following = answer(task, bundle, app, acquire, until_idle=until_idle)
                 finally:
                     busy = time.monotonic()
                 pace.came()
