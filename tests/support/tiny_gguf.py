@@ -16,7 +16,7 @@ _LAYERS, _WIDTH, _HEADS, _KEY_HEADS, _INNER = 2, 64, 2, 1, 128
 _CONTEXT, _ROPE_BASE, _EPSILON = 1024, 10000.0, 1e-5
 
 
-def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT, template=TEMPLATE):
+def tiny_gguf(folder, *, context=_CONTEXT, template=TEMPLATE):
     """Write a model of the Llama architecture; return the file's path.
 
     As in the file of SmolLM2-135M-Instruct, the weights are quantized, the head is tied to the embeddings, and the
@@ -26,14 +26,13 @@ def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT, template=TE
 
     Args:
         folder: Folder of the file, which is created.
-        name: Name of the file.
-        seed: Seed for the random weights.
         context: Context length in tokens.
         template: Chat template; None for a model without.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pieces, merges = _vocabulary()
-    writer = gguf.GGUFWriter(folder / name, "llama")
+    file = folder / "tiny.gguf"
+    writer = gguf.GGUFWriter(file, "llama")
     writer.add_name("tiny")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
@@ -48,12 +47,12 @@ def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT, template=TE
     writer.add_layer_norm_rms_eps(_EPSILON)
     writer.add_vocab_size(len(pieces))
     _add_tokenizer(writer, pieces, merges, template)
-    _add_weights(writer, pieces, np.random.default_rng(seed))
+    _add_weights(writer, pieces, np.random.default_rng(0))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return folder / name
+    return file
 
 
 def _vocabulary():
