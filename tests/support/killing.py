@@ -6,8 +6,8 @@ party's answers, the total that was about to be committed, and the event at whic
 
 import functools
 import hashlib
-import importlib
 import json
+import pkgutil
 import threading
 
 from tests.support.runs import die
@@ -110,8 +110,4 @@ def _digest(array):
 
 def _owner(name):
     path, attribute = name.rsplit(".", 1)
-    try:
-        return importlib.import_module(path), attribute
-    except ModuleNotFoundError:
-        module, kind = path.rsplit(".", 1)
-        return getattr(importlib.import_module(module), kind), attribute
+    return pkgutil.resolve_name(path), attribute
