@@ -233,13 +233,9 @@ def _flags(
     except MissingPackageError as error:
         untested.append(f"{features.FEATURES[0]:{_WIDTH}}  not tested: {error}")
     encoder = settings.loaded_encoder()
-    flags = features.disclosed_records(
-        [record.text for record in pool],
-        texts,
-        nearness=features.nearest(records.embed_records(pool, encoder).vectors, encoder.encode(texts)),
-        personal=None if untested else personal,
-    )
-    return flags, untested
+    nearness = features.nearest(records.embed_records(pool, encoder).vectors, encoder.encode(texts))
+    compared = features.Pool([record.text for record in pool], personal=None if untested else personal)
+    return compared.evidence(texts, nearness=nearness).flags(), untested
 
 
 def _lines(audit: Audit) -> Iterator[str]:

@@ -155,17 +155,6 @@ class Pool:
             length += 1
 
 
-def disclosed_records(
-    records: Sequence[str],
-    texts: Sequence[str],
-    *,
-    nearness: NDArray[np.float32],
-    personal: Callable[[str], Iterable[Words]] | None,
-) -> dict[str, NDArray[np.bool_]]:
-    """Flag the records that the texts disclose, for each feature; see `Pool` and `Pool.evidence` for the arguments."""
-    return Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
-
-
 def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the (records, 2) cosines between each record and the two texts nearest to it, the nearest first.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from client.disclosures import features
-from client.disclosures.features import FEATURES, disclosed_records, nearest, words_of
+from client.disclosures.features import FEATURES, Pool, nearest, words_of
 
 PERSONAL, RARE, SPANS, ALONE, NEAREST = FEATURES
 NOTHING = tuple(f"nothing here is common to text number {number}, or nearly so" for number in range(20))
@@ -12,7 +12,7 @@ NOTHING = tuple(f"nothing here is common to text number {number}, or nearly so" 
 
 def flags_of(records, texts, *, personal=None, nearness=None):
     nearness = np.zeros((len(records), 2), dtype=np.float32) if nearness is None else nearness
-    found = disclosed_records(records, texts, nearness=nearness, personal=personal)
+    found = Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
     return {name: np.flatnonzero(flags).tolist() for name, flags in found.items()}
 
 
