@@ -21,7 +21,6 @@ import logging
 import math
 import os
 import re
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -150,7 +149,7 @@ def hospital_children(settings: HospitalSettings, halves: Sequence[str], until_i
         if settings.metrics_port is not None:
             metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
             service.append(Child(name="metrics", command=metrics, environment=environment))
-    return service + (_relay(settings, _free_port(), until_idle) if "relay" in halves else [])
+    return service + (_relay(settings, processes.free_port(), until_idle) if "relay" in halves else [])
 
 
 def _relay(settings: HospitalSettings, port: int, until_idle: float) -> list[Child]:
@@ -182,12 +181,6 @@ def _relay(settings: HospitalSettings, port: int, until_idle: float) -> list[Chi
         ends_all=True,
     )
     return [supernode, relay]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:

@@ -13,6 +13,7 @@ import os
 import pwd
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -94,6 +95,13 @@ class Child:
 def program(name: str) -> str:
     """Return the path of a command that is installed beside the running Python interpreter."""
     return str(Path(sys.executable).parent / name)
+
+
+def free_port() -> int:
+    """Return a port that is currently free on the loopback address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def child_environment(home: Path, **more: str) -> dict[str, str]:

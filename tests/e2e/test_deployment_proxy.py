@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from client.flower.proxy import LOGIN
-from simulations.laboratory.nodes.deployment import free_port, text
+from common.system.processes import free_port
+from simulations.laboratory.nodes.deployment import text
 from tests.support import hosts
 from tests.support.between import Proxy
 from tests.support.deployed import check, party, running

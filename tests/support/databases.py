@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -12,6 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import yaml
+
+from common.system.processes import free_port
 
 QUERY = 'SELECT text, label, patient AS "user" FROM notes ORDER BY id'
 PASSWORD = "p@ss: %41/'\\ #ü"
@@ -90,9 +91,7 @@ def postgresql(certificate=None):
             (data / name).chmod(0o600)
             os.chown(data / name, data.stat().st_uid, data.stat().st_gid)
         quick += ("-c", "ssl=on") if certificate else ()
-        with closing(socket.socket()) as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         words = ("-D", data, "-k", folder, "-p", str(port), "-c", "listen_addresses=127.0.0.1", *quick)
         with subprocess.Popen([program("postgres"), *words], **how, **other) as server:
             try:

@@ -8,8 +8,9 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from common.system.processes import free_port
 from server.llm import cache
-from simulations.laboratory.nodes.deployment import free_port, wait
+from simulations.laboratory.nodes.deployment import wait
 
 LLAMA_CPP = """
 import signal, sys, xllamacpp

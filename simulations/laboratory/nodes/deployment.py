@@ -9,7 +9,6 @@ import csv
 import json
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import time
@@ -89,7 +88,7 @@ class Deployment:
     def __init__(self, folder: Path, *, host: str = LOOPBACK) -> None:
         self.folder, self.host = folder, host
         self.here = folder / "coordinator"
-        self.port, self.count = free_port(), 0
+        self.port, self.count = processes.free_port(), 0
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
@@ -117,7 +116,7 @@ class Deployment:
         """
         try:
             address = ("--address", f"{self.host}:{self.port}", "--listen", self.host.strip("[]"))
-            self.coordinator("init", self.here, *address, "--superlink-port", free_port())
+            self.coordinator("init", self.here, *address, "--superlink-port", processes.free_port())
             self.serve()
             self.count = len(private)
             for number, records in enumerate(private):
@@ -251,13 +250,6 @@ def write_records(path: Path, notes: Iterable[Record]) -> Path:
         csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
     path.chmod(0o600)
     return path
-
-
-def free_port() -> int:
-    """Return a port that is currently free on the loopback address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def text(path: Path) -> str:

@@ -7,10 +7,10 @@ from threading import Thread
 
 import pytest
 
+from common.system.processes import free_port
 from server.deploy import health
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.settings import YAML
-from simulations.laboratory.nodes.deployment import free_port
 
 
 @pytest.fixture
