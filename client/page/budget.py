@@ -187,14 +187,12 @@ def step_plot(steps: Sequence[tuple[str, int, float]], limit: float | None) -> S
     def y(value: float) -> float:
         return round(BOTTOM - (BOTTOM - TOP) * value / top, 1)
 
-    pieces = [f"M{LEFT} {y(0)}"]
-    for time, (_, _, total) in zip(times, steps, strict=True):
-        pieces.append(f"H{x(time)}V{y(total)}")
-    pieces.append(f"H{RIGHT}")
+    marks = tuple((x(time), y(total), run) for time, (_, run, total) in zip(times, steps, strict=True))
+    steps_up = "".join(f"H{across}V{up}" for across, up, _ in marks)
     tick = _tick(top)
     return StepPlot(
-        path="".join(pieces),
-        marks=tuple((x(time), y(total), run) for time, (_, run, total) in zip(times, steps, strict=True)),
+        path=f"M{LEFT} {y(0)}{steps_up}H{RIGHT}",
+        marks=marks,
         limit=None if limit is None else y(limit),
         y_ticks=tuple((y(number * tick), f"{number * tick:g}") for number in range(int(top / tick) + 1)),
         x_ticks=((x(first), _day(first), "start"), (x(last), _day(last), "end"))
