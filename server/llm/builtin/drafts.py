@@ -31,13 +31,8 @@ class Drafts:
 
     def best(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
         """Return the draft with the highest score; for the arguments see `Walk.write`."""
-        best, top = tuple(begin), -math.inf
-        for _ in range(_DRAFTS):
-            draft = self._walk.write(begin, weights, looseness, rng)
-            score = self._score(draft)
-            if score > top:
-                best, top = draft, score
-        return best
+        drafts = [self._walk.write(begin, weights, looseness, rng) for _ in range(_DRAFTS)]
+        return max(drafts, key=self._score)
 
     def around(self, phrase: Sentence, weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
         """Return one sentence that contains the phrase, written outward from it in both directions."""
