@@ -9,6 +9,7 @@ Batching changes logits by a few units in the last place, so a token may change 
 import copy
 import hashlib
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ class Transformers:
             ) from error
         # A row that stopped before the others is filled up.
         ends = settings.eos_token_id if isinstance(settings.eos_token_id, list) else [settings.eos_token_id]
-        return [_until(row, [*ends, filler]) for row in ids[:, width:].tolist()]
+        return [list(takewhile(lambda token: token not in (*ends, filler), row)) for row in ids[:, width:].tolist()]
 
 
 class Noise:
@@ -132,7 +133,3 @@ def _mixed(words: "Tensor") -> "Tensor":
     words = words ^ (words >> 13)
     words = (words * _MIX_2) & _32
     return words ^ (words >> 16)
-
-
-def _until(row: list[int], ends: list[int]) -> list[int]:
-    return row[: next((place for place, token in enumerate(row) if token in ends), len(row))]
