@@ -75,14 +75,11 @@ class Metadata:
 def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str]]:
     """Return the proportion of each label, and notes, from the noised label histogram, (labels,)."""
     shares, empty = _shares(counts)
+    by_label = dict(zip(task.labels, shares, strict=True))
     if empty:
-        return dict(zip(task.labels, shares, strict=True)), ["no label's noised count is above zero: equal shares"]
-    notes = [
-        f"{label}: noised count not above zero, so no text is written for it"
-        for label, share in zip(task.labels, shares, strict=True)
-        if share == 0
-    ]
-    return dict(zip(task.labels, shares, strict=True)), notes
+        return by_label, ["no label's noised count is above zero: equal shares"]
+    without = "noised count not above zero, so no text is written for it"
+    return by_label, [f"{label}: {without}" for label, share in by_label.items() if share == 0]
 
 
 def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
