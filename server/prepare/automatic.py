@@ -77,11 +77,6 @@ def asked_in_chats(settings: Settings) -> set[str]:
     return set(settings.llm.used) - completing - built_in(settings)
 
 
-def shows_descriptions(settings: Settings) -> bool:
-    """Return whether any model in use reads the labels' descriptions in a prompt: every one that does not compose."""
-    return bool(set(settings.llm.used) - built_in(settings))
-
-
 def expected_records(settings: Settings) -> int | None:
     """Return M, the public guess of the total number of records; by default, in a simulation, the number dealt out.
 

@@ -19,7 +19,7 @@ from server.llm.clean import PLAIN, Cleaner
 from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending
 from server.method import Method, Reusing
-from server.prepare.automatic import resolve_auto, shows_descriptions
+from server.prepare.automatic import built_in, resolve_auto
 from server.prepare.build import build, method_of, plan_of, roster_of
 from server.prepare.model_checks import refuse_declined
 from server.settings.schema import MOST_LOST, Settings
@@ -38,7 +38,7 @@ class RunComponents:
         roster: The parties' identities, if the plan contains their digest.
         encoder: The encoder, which the parties use too.
         providers: Language models, keyed by name.
-        prompted: Whether any of the models reads the labels' descriptions in a prompt.
+        prompted: Whether any of the models reads the labels' descriptions in a prompt, as all do that do not compose.
         cleaner: Rules that clean the models' texts.
         prompts: Wordings of the chat models' prompts.
         spending: Record of payments for remote models.
@@ -117,7 +117,7 @@ def build_components(settings: Settings, *, folder: Path | None = None) -> RunCo
         encoder=encoder,
         cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, source.public_examples, prompts),
         prompts=prompts,
-        prompted=shows_descriptions(settings),
+        prompted=bool(llm.used.keys() - built_in(settings)),
         providers=models,
         spending=spending,
         most_lost=llm.most_lost,
