@@ -139,11 +139,6 @@ def _student(freedom: float) -> float:
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
 
 
-def level_of_each(groups: int) -> float:
-    """Return the level of each of these many intervals, so that all hold at once in 95% of cases (Bonferroni)."""
-    return 1 - (1 - LEVEL) / groups
-
-
 def share_interval(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
     """Return the exact interval of the proportion of `hits` among `rows` (Clopper and Pearson 1934)."""
     beyond = (1 - level) / 2
