@@ -90,7 +90,8 @@ class Remembered(Encoder):
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed each text, as `common.models.encoder.Encoder` does; equal texts in one call are embedded once."""
-        keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
+        named = (f"{self.digest}\x1f{text}".encode(errors="surrogatepass") for text in texts)
+        keys = [hashlib.sha256(name).digest() for name in named]
         missing = dict(zip(keys, texts, strict=True))
         places = {key: place for place, key in enumerate(missing)}
         vectors = np.empty((len(places), self.dimensions), np.float32)
@@ -129,7 +130,3 @@ def _stored(database: sqlite3.Connection, keys: list[bytes]) -> Iterator[tuple[b
         batch = keys[start : start + _KEYS_PER_QUERY]
         marks = ",".join("?" * len(batch))
         yield from database.execute(f"select key, vector from vectors where key in ({marks})", batch)  # noqa: S608 marks
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", errors="surrogatepass")
