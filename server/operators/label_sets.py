@@ -165,8 +165,5 @@ def pool_for_set(
         for rank, place in enumerate(pool):
             ranks[place] = min(rank, ranks.get(place, rank))
     wanted = set(labels)
-
-    def order(place: int) -> tuple[int, int]:
-        return len(wanted ^ set(candidates[place].labels)), ranks[place]
-
-    return sorted(ranks, key=order)[: max(map(len, exemplars), default=0)]
+    similar = sorted(ranks, key=lambda place: (len(wanted ^ set(candidates[place].labels)), ranks[place]))
+    return similar[: max(map(len, exemplars), default=0)]
