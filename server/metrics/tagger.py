@@ -68,16 +68,9 @@ def likeliest_tags(names: tuple[str, ...], chances: NDArray[np.float64]) -> list
 
 
 def matches(tagged: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64]:
-    """Return the numbers of correct spans found, of spans found, and of true spans in each text, (texts, 3).
-
-    Args:
-        tagged: Spans that a classifier found in each text.
-        right: The true spans of each text.
-    """
-    counts = []
-    for ours, theirs in zip(tagged, right, strict=True):
-        first, second = set(ours), set(theirs)
-        counts.append((len(first & second), len(first), len(second)))
+    """Return the numbers of correct spans, of all `tagged` spans, and of true spans in each text, (texts, 3)."""
+    pairs = [(set(found), set(true)) for found, true in zip(tagged, right, strict=True)]
+    counts = [(len(found & true), len(found), len(true)) for found, true in pairs]
     return np.array(counts, dtype=np.int64).reshape(-1, 3)
 
 
