@@ -125,13 +125,9 @@ class Completion:
         others = _public(public, request, max(0, self.examples - len(exemplar_pairs)), stream)
         # A model would write on under the last example's topic.
         bare = is_one_population(label for label, _ in request.labels) and not _topic(request)
-        return [
-            *(
-                ("" if bare else example.topic or "", _shortened(_text(example, request), request))
-                for example in others
-            ),
-            *exemplar_pairs,
-        ]
+        topics = ["" if bare else example.topic or "" for example in others]
+        texts = [_shortened(_text(example, request), request) for example in others]
+        return [*zip(topics, texts, strict=True), *exemplar_pairs]
 
 
 def _first_lines(request: Request, examples: Sequence[tuple[str, str]]) -> str:
