@@ -60,7 +60,7 @@ from common.queries.sketch import Sketch
 from common.queries.terms import READ_CHARACTERS, READ_WORDS
 from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
-from server.planning.calibration import calibrate
+from simulations.laboratory.audit.federation import Axes, plan_of
 from simulations.laboratory.audit.timed_questions import DIMENSIONS, KNOWN, questions, slowest_choices, unit
 from simulations.laboratory.output import show
 
@@ -69,12 +69,14 @@ Call = Callable[[m.Parcel], m.Parcel]
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
 """Strings that take long to normalise when repeated: combining marks, and characters that become 18 or 5 others."""
 CANDIDATES, RECORDS, DECLARED = 3000, 100, 200
+_plan = partial(plan_of, labels=("a",), parties=1, secure=False)
+"""Function that returns a plan of one party for some queries, calibrated to an epsilon; without noise, if infinite."""
 
 
 class _Fixed(Encoder):
     """An encoder that embeds nothing, since this module makes the vectors itself."""
 
-    digest = "0" * 64
+    digest = Axes.digest
     dimensions = DIMENSIONS
 
     def __init__(self) -> None:
@@ -131,7 +133,7 @@ def shares_of_time(records: int = 1000) -> Iterator[tuple[str, float]]:
 
 def _share(query: Query, planned: PlannedQuery, parties: Sequence[EmbeddedRecords]) -> float:
     """Return the fraction of the question's scheduled time that the slowest of these parties takes."""
-    due = seconds(m.Ask(query), len(parties[0].texts), _plan(planned))
+    due = seconds(m.Ask(query), len(parties[0].texts), _plan(math.inf, (planned,)))
     assert due is not None
     return max(_taken(query, planned, private) for private in parties) / due
 
@@ -158,7 +160,7 @@ def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
 def measure_answers(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
     """Ask a service without the record and one with it alternately; return the seconds that each answer took."""
     target, query, others = _attack()
-    plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
+    plan = _plan(4.0, (PlannedQuery(name="votes", spec=query.spec, times=answers),))
     beside = np.concatenate([others[:-1], target])
     times: tuple[list[float], list[float]] = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -173,24 +175,6 @@ def measure_answers(answers: int, *, delay: float, scheduled: bool) -> tuple[lis
                 for seconds, call in zip(times, calls, strict=True):
                     seconds.append(_sent(call, plan, m.Ask(query), index))
     return times
-
-
-def _plan(planned: PlannedQuery) -> Plan:
-    """Return a plan of one party for one query, without noise."""
-    return Plan(
-        method="timing",
-        labels=("a",),
-        encoder=_Fixed.digest,
-        parties=1,
-        max_dropouts=0,
-        colluders=0,
-        threshold=1,
-        secure=False,
-        epsilon=math.inf,
-        delta=1e-5,
-        unit="sample",
-        queries=(planned,),
-    )
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
