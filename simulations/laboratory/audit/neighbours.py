@@ -8,8 +8,9 @@ largest number of records per user that count. These records are often copies of
 other records.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -140,36 +141,34 @@ def sources(
         ordinary: Ordinary records, like those of the parties.
         released: Texts that the run released, which were candidates before.
     """
-    dealt = _dealer(plan.labels)
+    labels = cycle(plan.labels)
     texts = {
         "an odd text": [*_ODD, " ".join(f"word{i}" for i in range(_LONG)), " ".join(["fever"] * _LONG)],
         "a released text": released,
         "a text of terms": _of_terms(query),
     }
     records = {
-        kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
+        kind: [
+            EmbeddedRecord(Record(text, next(labels)), vector)
+            for text, vector in zip(of, encoder.encode(list(of)), strict=True)
+        ]
         for kind, of in texts.items()
     }
     # Distinct texts: a party's vector is a function of the text, and a subsample tells copies of a text by number.
     records["a vector of the query"] = [
-        dealt(f"{example.record.text} {place}", vector)
+        EmbeddedRecord(Record(f"{example.record.text} {place}", next(labels)), vector)
         for place, (example, vector) in enumerate(_of_arrays(query, ordinary))
     ]
     records["an ordinary record"] = list(ordinary)
-    unknown = [_labelled(example, "no label of the plan") for example in ordinary]
-    records["an unknown label"] = unknown
+    records["an unknown label"] = [
+        example._replace(record=replace(example.record, label="no label of the plan")) for example in ordinary
+    ]
     return {kind: of for kind, of in records.items() if of}
 
 
 def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedRecord]:
     """Return the records with their vectors; each record is embedded separately, as a party does."""
     return [EmbeddedRecord(record, encoder.encode([record.text])[0]) for record in records]
-
-
-def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Return a function that makes a record from a text and a vector, cycling through the labels."""
-    count = iter(range(2**62))
-    return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 
 
 def _of_terms(query: Query) -> list[str]:
@@ -204,7 +203,3 @@ def _new_user(data_set: Sequence[EmbeddedRecord], random: np.random.Generator) -
 
 def _owned(embedded: EmbeddedRecord, user: str | None) -> EmbeddedRecord:
     return embedded._replace(record=replace(embedded.record, user=user))
-
-
-def _labelled(embedded: EmbeddedRecord, label: str) -> EmbeddedRecord:
-    return embedded._replace(record=replace(embedded.record, label=label))
