@@ -57,8 +57,3 @@ def time_action(
     start = time.process_time()
     result = action(*arguments, **named)
     return result, 1000 * (time.process_time() - start)
-
-
-def fastest(times: int, action: Callable[[], object]) -> float:
-    """Return the CPU time, in milliseconds, of the fastest of `times` calls; other processes can only add to it."""
-    return min(time_action(action)[1] for _ in range(times))

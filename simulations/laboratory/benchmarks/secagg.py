@@ -12,6 +12,7 @@ to add it, in preallocated memory, for the same number of masks.
 import argparse
 import gc
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from common.secagg.graph import parameters
 from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group
-from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, fastest
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, time_action
 from simulations.laboratory.output import show
 
 _CHUNK = 2**15
@@ -45,14 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     options = parser.parse_args(arguments)
     # Garbage collection would walk the states of all parties, which no real process has in memory.
     gc.disable()
-    limits = LowerBounds()
-    show(limits.line(options.lengths))
+    masks = ((length, mask_limit(length)) for length in options.lengths)
+    shown = ", ".join(f"{length} words {cost:.4f} ms ({8e-6 * length / cost:.1f} GB/s)" for length, cost in masks)
+    show(f"keystream and addition of one mask: {shown}\n")
     ratios: list[Ratio] = []
     show("\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask.\n")
     show(_HEADER)
     for count in options.parties:
         for group in groups(count):
-            ratios += bench(group, options.lengths, limits)
+            ratios += bench(group, options.lengths)
     gc.enable()
     show("\n" + "".join(f"{ratio}\n" for ratio in ratios))
     return ratios
@@ -73,7 +75,7 @@ def groups(parties: int) -> list[Group]:
     return [Group(parties=parties, degree=degree, threshold=threshold)]
 
 
-def bench(group: Group, lengths: Sequence[int], limits: "LowerBounds") -> list[Ratio]:
+def bench(group: Group, lengths: Sequence[int]) -> list[Ratio]:
     """Time one group and print its lines; return the ratios that have a goal."""
     cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
     # The first case has separate keys, to measure the cost of a set-up for one round.
@@ -84,7 +86,7 @@ def bench(group: Group, lengths: Sequence[int], limits: "LowerBounds") -> list[R
         sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
         federation, index = (multiple, place - 1) if place else (single, 0)
         ours = federation.round(index, length, gone, sample=sample)
-        total, limit = single.party_ms + ours.mask + ours.unmask, limits.masks(group.degree + 1, length)
+        total, limit = single.party_ms + ours.mask + ours.unmask, (group.degree + 1) * mask_limit(length)
         show(
             f"{group.name:22}{length:9}{gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{total:9.2f}"
             f"{ours.mask / limit:8.2f} | {ours.add:9.1f}{ours.combine:9.1f}\n"
@@ -99,30 +101,17 @@ def bench(group: Group, lengths: Sequence[int], limits: "LowerBounds") -> list[R
     return ratios
 
 
-class LowerBounds:
-    """Lower bounds on times on this machine, measured in this run, in milliseconds of CPU time."""
+@cache
+def mask_limit(length: int) -> float:
+    """Return the milliseconds of CPU time for generating the keystream of a mask of `length` words, and adding it.
 
-    def __init__(self) -> None:
-        self._mask: dict[int, float] = {}
-
-    def masks(self, count: int, length: int) -> float:
-        """Return the time to generate the keystream for `count` masks of `length` words, and to add it."""
-        if length not in self._mask:
-            vector = np.zeros(length, dtype=np.uint64)
-            zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
-            words: NDArray[np.uint64] = np.frombuffer(piece, dtype="<u8")
-            repeats = max(1, 2 * 10**5 // length)
-            self._mask[length] = fastest(9, lambda: _add_raw(vector, zeros, piece, words, repeats)) / repeats
-        return count * self._mask[length]
-
-    def line(self, lengths: Sequence[int]) -> str:
-        """Return a line that reports the limits for one mask."""
-        masks = [(length, self.masks(1, length)) for length in lengths]
-        return (
-            "keystream and addition of one mask: "
-            + ", ".join(f"{length} words {cost:.4f} ms ({8e-6 * length / cost:.1f} GB/s)" for length, cost in masks)
-            + "\n"
-        )
+    This is a lower bound for this machine, measured once in a run; other processes can only add to it.
+    """
+    vector = np.zeros(length, dtype=np.uint64)
+    zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
+    words: NDArray[np.uint64] = np.frombuffer(piece, dtype="<u8")
+    repeats = max(1, 2 * 10**5 // length)
+    return min(time_action(_add_raw, vector, zeros, piece, words, repeats)[1] for _ in range(9)) / repeats
 
 
 def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: NDArray[np.uint64], times: int) -> None:
