@@ -18,7 +18,6 @@ from common.system.commands import Commands, add_command, add_folder
 from common.system.locks import alone
 from server.deploy.run_state import (
     GOES_ON,
-    Progress,
     RunStatus,
     checked_progress,
     command,
@@ -96,7 +95,9 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
     with alone(run):
         if problem := unsendable(run):
             raise problem
-        if _state(settings, folder).status in GOES_ON:
+        # A process that Flower does not report does not block a new one: two of them do no harm, since sending is
+        # idempotent, and texts that a hospital already has are unchanged.
+        if checked_progress(settings, folder, known=False).status in GOES_ON:
             do = "Wait until it is done"
             raise CaucusError("another process is sending the texts of this run", where=folder, do=do)
         folder.mkdir(exist_ok=True)
@@ -108,7 +109,7 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
 def delivery_state(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
     """Return which hospitals have a run's texts; append to `problems` why a file cannot be read."""
     folder = run / SENDING
-    state, delivery = _state(settings, folder), SentDocument.last(folder, problems)
+    state, delivery = checked_progress(settings, folder, known=False), SentDocument.last(folder, problems)
     under_way = state.status in GOES_ON
     failed = not under_way and not (folder / SentDocument.FILE).exists()  # `begin` has moved that of a sending before
     return Sending(
@@ -139,11 +140,3 @@ def unsendable(run: Path) -> CaucusError | None:
         expected, do = f"at most {LARGEST_RELEASE:,} bytes", "Pass the file on by another way"
         return ConfigError(TEXTS, expected=expected, got=f"{size:,}", where=run, do=do)
     return None
-
-
-def _state(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Return the state of the sending process; a process that Flower does not report does not block a new one.
-
-    Two such processes do no harm, because sending is idempotent: texts that a hospital already has are unchanged.
-    """
-    return checked_progress(settings, folder, known=False)
