@@ -82,7 +82,8 @@ def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     least = "ε" if facts["solved_for"] == "epsilon" else "number of records"
     yield (
         f"the least {least} with which every query has a signal of {facts['signal']:g} times its noise, decided by "
-        f"{facts['decided_by']}: ε = {show_epsilon(facts['epsilon'])}, {_records(facts['expected_records'])}"
+        f"{facts['decided_by']}: ε = {show_epsilon(facts['epsilon'])}, "
+        f"{number_with_noun(facts['expected_records'], 'record')}"
     )
     yield from plan_cost(privacy)
     yield from _signals(facts["queries"])
@@ -95,16 +96,12 @@ def _answers(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
         yield from _signals(facts["queries"])
 
 
-def _records(number: int) -> str:
-    return number_with_noun(number, "record", "records")
-
-
 def _signals(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line on each query: how often it is asked, its signal and noise, and the records that it needs."""
     for query in queries:
         signal, clear = query["signal"], query["signal"]["clear_from_records"]
-        start = f"{query['name']}, {number_with_noun(query['times'], 'answer', 'answers')}"
-        end = f"; clear from {_records(clear)}" if clear and clear > 1 else ""
+        start = f"{query['name']}, {number_with_noun(query['times'], 'answer')}"
+        end = f"; clear from {number_with_noun(clear, 'record')}" if clear and clear > 1 else ""
         if "not_estimated" in signal:
             yield f"{start}: {signal['not_estimated']}{end}"
         else:
