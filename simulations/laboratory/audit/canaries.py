@@ -27,21 +27,21 @@ from common.queries.votes import Votes, VotesSpec
 from simulations.laboratory.audit.federation import AXES, DELTA, ask, plan_of
 from simulations.laboratory.audit.finding import AuditFinding, Z
 
-TOP = 4
+TOP, PARTIES = 4, 3
 
 
-def canaries_in_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> AuditFinding:
+def canaries_in_votes(epsilon: float, *, labels: int, rounds: int) -> AuditFinding:
     """Measure canaries in votes; each alone is near `TOP` candidates, and it is furthest from their opposites."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
     inside = _tossed(labels, AXES)
-    total = _summed_answers(epsilon, question, inside, rounds=rounds, parties=parties)
+    total = _summed_answers(epsilon, question, inside, rounds)
     votes = total.reshape(2, labels, 2, AXES, TOP)[[0, 1], :, [0, 1]] @ 2.0 ** -np.arange(TOP)
     return _finding("canaries", epsilon, votes.sum(axis=0), inside, rounds)
 
 
-def canaries_in_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> AuditFinding:
+def canaries_in_class_sums(epsilon: float, *, labels: int, rounds: int) -> AuditFinding:
     """Measure canaries in class sums; each is the only record of its label, and changes all four directions equally."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
@@ -49,7 +49,7 @@ def canaries_in_class_sums(epsilon: float, *, labels: int, rounds: int, parties:
     centres, radius = np.zeros((labels, AXES), dtype=np.float32), np.full(1, 0.5, dtype=np.float32)
     question = ClassSums(spec=spec, basis=basis, centres=centres, radius=radius)
     inside = _tossed(labels, 1)
-    total = _summed_answers(epsilon, question, inside, rounds=rounds, parties=parties)
+    total = _summed_answers(epsilon, question, inside, rounds)
     change = np.array([spec.grid / 2] * 4 + [spec.count])
     return _finding("canaries of class sums", epsilon, total.reshape(labels, 5) @ change[:, None], inside, rounds)
 
@@ -67,16 +67,14 @@ def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
-def _summed_answers(
-    epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
-) -> NDArray[np.float64]:
+def _summed_answers(epsilon: float, question: Query, inside: NDArray[np.bool_], rounds: int) -> NDArray[np.float64]:
     """Ask the question once in each round; return the sum of the noised answers."""
     names = tuple(f"label {label}" for label in range(len(inside)))
     query = PlannedQuery(name="canaries", spec=question.spec, times=rounds)
-    plan = plan_of(epsilon, (query,), labels=names, parties=parties)
-    private: list[list[Record]] = [[] for _ in range(parties)]
+    plan = plan_of(epsilon, (query,), labels=names, parties=PARTIES)
+    private: list[list[Record]] = [[] for _ in range(PARTIES)]
     for label, axis in np.argwhere(inside):
-        private[label % parties].append(Record(str(axis), names[label]))
+        private[label % PARTIES].append(Record(str(axis), names[label]))
     return np.asarray(sum(ask(plan, [("canaries", question)] * rounds, private)), dtype=np.float64)
 
 
