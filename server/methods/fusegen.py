@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import DataError
 from common.plan.planned import PlannedQuery
-from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, allocate, make_orders, per_label
@@ -112,7 +111,9 @@ class FuseGen(FuseGenSettings):
         )
         following = replace(state, round=state.round + 1, rounds=(*state.rounds, report))
         if following.round == self.rounds:
-            return replace(following, candidates=self._weighed(candidates, vectors, labels), memory=FuseGenMemory())
+            weights = self_boosted_weights(vectors, labels, rounds=self.boosts, epochs=self.epochs).tolist()
+            weighed = (replace(text, weight=weight) for text, weight in zip(candidates, weights, strict=True))
+            return replace(following, candidates=tuple(weighed), memory=FuseGenMemory())
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])
         learned = cross_model_dynamics(vectors, labels, models, epochs=self.epochs)
         return replace(
@@ -148,14 +149,6 @@ class FuseGen(FuseGenSettings):
             pools[label] = [int(i) for i in (*easy, *ambiguous)]
         return pools
 
-    def _weighed(
-        self, candidates: Sequence[Candidate], vectors: NDArray[np.float32], labels: NDArray[np.integer]
-    ) -> tuple[Candidate, ...]:
-        weights = self_boosted_weights(vectors, labels, rounds=self.boosts, epochs=self.epochs)
-        return tuple(
-            replace(candidate, weight=float(weight)) for candidate, weight in zip(candidates, weights, strict=True)
-        )
-
 
 def cross_model_dynamics(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], models: NDArray[np.integer], *, epochs: int
@@ -163,19 +156,14 @@ def cross_model_dynamics(
     """Train one small model on the texts of each language model, and evaluate each small model on all texts.
 
     Args:
-        vectors: (n, dimensions), unit norm.
+        vectors: (n, dimensions), unit norm; at least one.
         labels: (n,) label indices, at least 0.
         models: (n,) index of the language model that wrote each text.
         epochs: Number of passes of each small model over its training texts.
 
     Returns:
         The dynamics, which are deterministic; variability is 0 if there is only one language model.
-
-    Raises:
-        DataError: There are no texts, or the arrays differ in length.
     """
-    if not len(vectors) == len(labels) == len(models) > 0:
-        raise DataError("texts to learn from", expected="at least one, with a label and a model each", got="none")
     beliefs = np.stack([_beliefs(vectors, labels, models == model, epochs) for model in np.unique(models)])
     return Dynamics(confidence=beliefs.mean(axis=0), variability=beliefs.std(axis=0))
 
