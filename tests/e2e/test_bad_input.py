@@ -166,6 +166,13 @@ def test_a_model_that_returns_no_text_stops_the_run_before_anything_private(blan
     assert refused(ProviderError, tmp_path, *SHORT).startswith("language models;")
 
 
+def test_a_run_stops_above_the_share_of_lost_texts_that_its_settings_allow(tmp_path, monkeypatch):
+    model(monkeypatch, lambda _, request: (request.labels[0][0],))  # one text of each label, again and again
+    asked = ("method.rounds=2", "method.samples=80", "llm.use=[broad]")
+    assert "llm.most_lost" in refused(ProviderError, tmp_path, *asked, "llm.most_lost=0.2")
+    assert len(lines(tiny(tmp_path / "allowed", *asked, "llm.most_lost=1"), "synthetic.jsonl")) < 80
+
+
 def test_a_model_that_returns_too_little_is_stated(tmp_path, monkeypatch):
     model(monkeypatch, lambda self, request: (f"{request.seed}",) if self.name == "broad" else ())
     folder = tiny(tmp_path / "run", "method.rounds=2", "method.samples=48", "llm.use=[broad,noisy]")

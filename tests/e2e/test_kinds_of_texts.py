@@ -91,7 +91,7 @@ def cases(*kinds):
 def test_texts_with_several_labels_have_figures_by_set_and_no_class(kind, method, runs):
     run = runs(kind, method)
     released = lines(run, "synthetic.jsonl")
-    assert 0 < len(released) <= 40
+    assert 20 <= len(released) <= 40  # as many as the plan allows, less those that the tiny models repeat
     assert {len(line["labels"]) for line in released} == {1, 2}
     assert all("label" not in line and "probabilities" not in line for line in released)
     metrics, facts = read(run, "metrics.json"), read(run, "report.json")

@@ -18,7 +18,7 @@ from simulations.run import simulate
 
 WASP = ("method.top=3", "method.shots=4")
 LOSES = "llm.most_lost=1"
-"""For a small run with noise: the built-in models lose more or fewer texts as noise chooses the exemplars."""
+"""For small runs: the built-in models lose more or fewer texts as noise chooses the exemplars."""
 SMALL = (
     "method.samples=48",  # 16 in round 1: too few for an interval of their gain, which takes a third of a run
     "method.rounds=3",

@@ -92,7 +92,8 @@ class Transformers:
             ) from error
         # A row that stopped before the others is filled up.
         ends = settings.eos_token_id if isinstance(settings.eos_token_id, list) else [settings.eos_token_id]
-        return [list(takewhile(lambda token: token not in (*ends, filler), row)) for row in ids[:, width:].tolist()]
+        last = {*ends, filler}
+        return [list(takewhile(lambda token: token not in last, row)) for row in ids[:, width:].tolist()]
 
 
 class Noise:

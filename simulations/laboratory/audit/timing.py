@@ -69,8 +69,6 @@ Call = Callable[[m.Parcel], m.Parcel]
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
 """Strings that take long to normalise when repeated: combining marks, and characters that become 18 or 5 others."""
 CANDIDATES, RECORDS, DECLARED = 3000, 100, 200
-_plan = partial(plan_of, labels=("a",), parties=1, secure=False)
-"""Function that returns a plan of one party for some queries, calibrated to an epsilon; without noise, if infinite."""
 
 
 class _Fixed(Encoder):
@@ -133,7 +131,7 @@ def shares_of_time(records: int = 1000) -> Iterator[tuple[str, float]]:
 
 def _share(query: Query, planned: PlannedQuery, parties: Sequence[EmbeddedRecords]) -> float:
     """Return the fraction of the question's scheduled time that the slowest of these parties takes."""
-    due = seconds(m.Ask(query), len(parties[0].texts), _plan(math.inf, (planned,)))
+    due = seconds(m.Ask(query), len(parties[0].texts), _plan(math.inf, planned))
     assert due is not None
     return max(_taken(query, planned, private) for private in parties) / due
 
@@ -160,7 +158,7 @@ def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
 def measure_answers(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
     """Ask a service without the record and one with it alternately; return the seconds that each answer took."""
     target, query, others = _attack()
-    plan = _plan(4.0, (PlannedQuery(name="votes", spec=query.spec, times=answers),))
+    plan = _plan(4.0, PlannedQuery(name="votes", spec=query.spec, times=answers))
     beside = np.concatenate([others[:-1], target])
     times: tuple[list[float], list[float]] = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -175,6 +173,11 @@ def measure_answers(answers: int, *, delay: float, scheduled: bool) -> tuple[lis
                 for seconds, call in zip(times, calls, strict=True):
                     seconds.append(_sent(call, plan, m.Ask(query), index))
     return times
+
+
+def _plan(epsilon: float, planned: PlannedQuery) -> Plan:
+    """Return a plan of one party for one query, without noise if epsilon is infinite."""
+    return plan_of(epsilon, (planned,), labels=("a",), parties=1, secure=False)
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
