@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from common.errors import DataError
 from common.plan.planned import PlannedQuery
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Request
@@ -156,14 +157,19 @@ def cross_model_dynamics(
     """Train one small model on the texts of each language model, and evaluate each small model on all texts.
 
     Args:
-        vectors: (n, dimensions), unit norm; at least one.
+        vectors: (n, dimensions), unit norm.
         labels: (n,) label indices, at least 0.
         models: (n,) index of the language model that wrote each text.
         epochs: Number of passes of each small model over its training texts.
 
     Returns:
         The dynamics, which are deterministic; variability is 0 if there is only one language model.
+
+    Raises:
+        DataError: There are no texts, or the arrays differ in length.
     """
+    if not len(vectors) == len(labels) == len(models) > 0:
+        raise DataError("texts to learn from", expected="at least one, with a label and a model each", got="none")
     beliefs = np.stack([_beliefs(vectors, labels, models == model, epochs) for model in np.unique(models)])
     return Dynamics(confidence=beliefs.mean(axis=0), variability=beliefs.std(axis=0))
 

@@ -69,13 +69,14 @@ def train_and_predict(
     optimizer = torch.optim.Adam(network.parameters(), lr=_RATE)
     x, y = torch.from_numpy(vectors), torch.from_numpy(labels.astype(kind))
     text_weights = torch.ones(len(x)) if weights is None else torch.from_numpy(weights.astype(np.float32))
-    targets = None if target is None else (torch.from_numpy(target)[at] for at in _batches(len(target), generator))
+    target_batches = _batches(len(target), generator) if target is not None else None
+    targets = torch.from_numpy(target) if target is not None else None
     steps = epochs * max(1, len(x) // _BATCH)
     for _, at in zip(range(steps), _batches(len(x), generator), strict=False):
         outputs = network(x[at])
         loss = (text_weights[at] * nn.functional.cross_entropy(outputs, y[at], reduction="none")).mean()
-        if targets is not None:
-            loss = loss + weight * coral(outputs, network(next(targets)))
+        if target_batches is not None and targets is not None:
+            loss = loss + weight * coral(outputs, network(targets[next(target_batches)]))
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -168,7 +168,7 @@ def test_a_model_that_returns_no_text_stops_the_run_before_anything_private(blan
 
 def test_a_run_stops_above_the_share_of_lost_texts_that_its_settings_allow(tmp_path, monkeypatch):
     model(monkeypatch, lambda _, request: (request.labels[0][0],))  # one text of each label, again and again
-    asked = ("method.rounds=2", "method.samples=80", "llm.use=[broad]")
+    asked = (*SHORT, "method.samples=80")
     assert "llm.most_lost" in refused(ProviderError, tmp_path, *asked, "llm.most_lost=0.2")
     assert len(lines(tiny(tmp_path / "allowed", *asked, "llm.most_lost=1"), "synthetic.jsonl")) < 80
 

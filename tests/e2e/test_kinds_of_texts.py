@@ -58,7 +58,8 @@ def tasks(tmp_path_factory):
     folders = {kind: tmp_path_factory.mktemp(kind) for kind in CASES}
     labels = "task.labels={a: harbour and lantern, b: kettle and forest, c: meadow and window}"
     return {
-        "sets": [*labelled_by_sets(folders["sets"], SETS), labels, "task.labels_per_text=2"],
+        # The other models repeat themselves, and so lose texts.
+        "sets": [*labelled_by_sets(folders["sets"], SETS), labels, "task.labels_per_text=2", "llm.use=[broad]"],
         "unlabelled": unlabelled(folders["unlabelled"]),
         # At an epsilon of 4 the noise of sixty records may move a run's order further than chance alone would.
         "sections": [*sections_task(folders["sections"]), "privacy.epsilon=50"],
@@ -91,7 +92,7 @@ def cases(*kinds):
 def test_texts_with_several_labels_have_figures_by_set_and_no_class(kind, method, runs):
     run = runs(kind, method)
     released = lines(run, "synthetic.jsonl")
-    assert 20 <= len(released) <= 40  # as many as the plan allows, less those that the tiny models repeat
+    assert 0.8 * 40 <= len(released) <= 40
     assert {len(line["labels"]) for line in released} == {1, 2}
     assert all("label" not in line and "probabilities" not in line for line in released)
     metrics, facts = read(run, "metrics.json"), read(run, "report.json")

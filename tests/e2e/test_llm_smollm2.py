@@ -28,7 +28,6 @@ def test_a_run_with_a_tiny_model_in_place_of_the_real_one(tmp_path, monkeypatch)
     convert_gguf(folder)
     as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
-    # Its tokens are single letters, so many texts are cut off.
     assert_whole(tiny(tmp_path / "run", "llm=smollm2", "method.samples=60", "method.words=8"))
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from common.errors import DataError
 from server.methods.fusegen import cross_model_dynamics, self_boosted_weights
 
 
@@ -66,3 +67,10 @@ def test_no_adjustment_and_one_label_leave_weights_equal():
     assert (self_boosted_weights(vectors, labels, rounds=0, epochs=3) == 1).all()
     assert (self_boosted_weights(vectors, 0 * labels, rounds=3, epochs=3) == 1).all()
     assert (cross_model_dynamics(vectors, 0 * labels, models, epochs=3).confidence == 1).all()
+
+
+def test_no_text_and_arrays_that_do_not_fit_are_refused():
+    vectors, labels, models = world()
+    for wrong in ((vectors[:0], labels[:0], models[:0]), (vectors, labels[1:], models), (vectors, labels, models[1:])):
+        with pytest.raises(DataError):
+            cross_model_dynamics(*wrong, epochs=3)
