@@ -22,12 +22,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "tests")
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
-PARTS = {"templates", "about.md", "measured.md"}  # of pages that programs write
 OURS = [
     path
     for name in PACKAGES
     for path in sorted((ROOT / name).rglob("*.md"))
-    if not PARTS & {*path.relative_to(ROOT).parts}
+    if "templates" not in path.parts  # of pages that programs write
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [ROOT / "README.md", *OURS, *GITHUB]}
 # The change log is about names that are gone, too.

@@ -28,9 +28,6 @@ WORK = Path("runs/results")
 UNNEEDED = "unneeded.jsonl"
 PUBLISHED = ("full", "chat")
 """Presets of the project's own pages."""
-ABOUT = Path(__file__).parent / "about.md"
-MEASURED = Path(__file__).parent / "measured.md"
-"""Surprises among the project's own figures, and how these were measured."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,11 +80,8 @@ def results(options: argparse.Namespace) -> int:
         named = {name for claim in (*all_claims, *lines) for name in (claim.figure, findings.worst_figure(claim))}
         kept = [known[key] for key in sorted(known.keys() & needed)]
         runs.write_results(file, [runs.with_only(one, named) for one in kept])
-    if options.out.resolve() == cells.HERE:
-        models, about = published(), join_texts(MEASURED, ABOUT)
-    else:
-        models, about = [measured(chosen, known)], join_texts(ABOUT)
-    page.write_pages(options.out, models, about)
+    models = published() if options.out.resolve() == cells.HERE else [measured(chosen, known)]
+    page.write_pages(options.out, models)
     show(f"{options.out / page.PAGE}\n")
     return sum(len(one.failures) for one in models)
 
@@ -95,11 +89,6 @@ def results(options: argparse.Namespace) -> int:
 def published() -> list[page.Measured]:
     """Return what the project's own pages show, for each preset of theirs."""
     return [measured(cells.preset(name), runs.read_results(cells.HERE / runs.FILE.format(name))) for name in PUBLISHED]
-
-
-def join_texts(*files: Path) -> str:
-    """Return the texts of these files, as a page shows them."""
-    return "\n\n".join(file.read_text(encoding="utf-8").strip() for file in files)
 
 
 def measured(chosen: cells.Preset, known: Mapping[str, runs.RunMeasurements]) -> page.Measured:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.system.files import write_atomic
+from simulations.laboratory.results.cells import HERE
 from simulations.laboratory.results.claims import FOLDER, NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import standing_verdicts
 from simulations.laboratory.results.findings import Difference, Finding
@@ -59,28 +60,28 @@ class Measured:
         return {name: stays for found in self.papers.values() for name, stays in standing_verdicts(found).items()}
 
 
-def render(models: Sequence[Measured], about: str) -> str:
-    """Return the summary in Markdown: verdicts by model, how claims were measured, the picture, and the papers' pages.
+def render(models: Sequence[Measured], page: str) -> str:
+    """Return a page in Markdown with its marked parts made again: the verdicts by model, and the list of papers' pages.
 
     Args:
         models: What was measured, with one or more language models, on the same claims.
-        about: Text about how the claims were measured, in Markdown.
+        page: The page, with each part between two comments.
     """
-    parts = ["# The papers' claims and our claims, measured\n", _counted(models)]
-    parts += [
+    verdicts = [_counted(models)]
+    verdicts += [
         f"{one.model}: {one.measured} of {one.planned} runs, {one.core_hours} hours of runs, two at a time "
         f"(`make results PRESET={one.preset}`).\n"
         for one in models
     ]
-    parts.append(f"{about}\n")
+    papers = []
     if draw(models[0].lines) is not None:
-        parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
-    parts.append("## Claim by claim\n")
-    parts.append("".join(f"- [{paper}]({_file(paper)}): {len(found)}\n" for paper, found in models[0].papers.items()))
+        papers.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
+    papers.append("## Claim by claim\n")
+    papers.append("".join(f"- [{paper}]({_file(paper)}): {len(found)}\n" for paper, found in models[0].papers.items()))
     if failures := [failure for one in models for failure in one.failures]:
-        parts.append("## Failed runs\n")
-        parts.append("\n".join(f"- {failure}" for failure in failures) + "\n")
-    return "\n".join(parts)
+        papers.append("## Failed runs\n")
+        papers.append("\n".join(f"- {failure}" for failure in failures) + "\n")
+    return _with_part(_with_part(page, "verdicts", "\n".join(verdicts)), "papers", "\n".join(papers))
 
 
 def render_paper(models: Sequence[Measured], paper: str) -> str:
@@ -109,14 +110,24 @@ def render_paper(models: Sequence[Measured], paper: str) -> str:
     return "\n".join([*parts, "".join(rows)])
 
 
-def write_pages(folder: Path, models: Sequence[Measured], about: str) -> None:
-    """Write the pages and the picture into a folder."""
+def write_pages(folder: Path, models: Sequence[Measured]) -> None:
+    """Write the pages and the picture into a folder, which has the project's own measurements only if it is ours."""
     (folder / FOLDER.name).mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / PAGE, render(models, about).encode())
+    page = (HERE / PAGE).read_text(encoding="utf-8")
+    if folder.resolve() != HERE:
+        page = _with_part(page, "ours", "")
+    write_atomic(folder / PAGE, render(models, page).encode())
     for paper in models[0].papers:
         write_atomic(folder / _file(paper), render_paper(models, paper).encode())
     if (picture := draw(models[0].lines)) is not None:
         write_atomic(folder / PICTURE, picture.encode())
+
+
+def _with_part(page: str, name: str, part: str) -> str:
+    """Return the page with this text between the two comments that mark the part."""
+    before, start, rest = page.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+    return f"{before}{start}{part}{end}{after}"
 
 
 def _file(paper: str) -> str:

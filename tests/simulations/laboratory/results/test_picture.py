@@ -44,9 +44,9 @@ def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
 def test_a_page_has_a_picture_if_there_is_something_to_draw(tmp_path):
     findings, picture = drawn()
     measured = page.Measured(preset="full", model="", findings=[], lines=findings, planned=0, measured=0, core_hours=0)
-    page.write_pages(tmp_path, [measured], "")
+    page.write_pages(tmp_path, [measured])
     assert (tmp_path / FILE).read_text("utf-8") == picture
     assert f"]({FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
-    page.write_pages(tmp_path / "none", [replace(measured, lines=[])], "")
+    page.write_pages(tmp_path / "none", [replace(measured, lines=[])])
     assert FILE not in (tmp_path / "none" / page.PAGE).read_text("utf-8")
     assert not (tmp_path / "none" / FILE).exists()
