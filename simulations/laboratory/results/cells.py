@@ -53,6 +53,7 @@ class Preset:
         seeds: Maximum number of seeds for each claim; None keeps the claims' own.
         data: Data sets that replace the claims' own; None keeps the claims' own.
         of_claim: More overrides for the rows of some claims, keyed by the claim's name.
+        of_method: More overrides for the rows of some methods, keyed by the override that chooses the method.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Preset:
     seeds: int | None = None
     data: Sequence[str] | None = None
     of_claim: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    of_method: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return the claims that the preset measures."""
@@ -82,7 +84,10 @@ class Preset:
         """Return the cells for each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
         more = self.of_claim.get(claim.name, ())
-        rows = {row: merge_overrides(overrides, more) for row, overrides in claim.rows.items()}
+        rows = {
+            row: merge_overrides(overrides, more, *(self.of_method.get(override, ()) for override in overrides))
+            for row, overrides in claim.rows.items()
+        }
         return {
             (row, epsilon): [
                 Cell(data, with_epsilon(overrides, epsilon), seed) for data in self.data_sets(claim) for seed in seeds
