@@ -11,7 +11,6 @@ from simulations.laboratory.results.cells import HERE
 from simulations.laboratory.results.claims import FOLDER, NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import standing_verdicts
 from simulations.laboratory.results.findings import Difference, Finding
-from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
 from simulations.sweeps.render import markdown_row
 
@@ -44,6 +43,11 @@ class Measured:
     core_hours: float
 
     @property
+    def picture(self) -> str:
+        """Name of the picture's file."""
+        return f"accuracy_{self.preset}.svg"
+
+    @property
     def failures(self) -> list[str]:
         """The distinct reasons why runs failed."""
         return sorted({failure for finding in (*self.findings, *self.lines) for failure in finding.failures})
@@ -73,9 +77,11 @@ def render(models: Sequence[Measured], page: str) -> str:
         f"(`make results PRESET={one.preset}`).\n"
         for one in models
     ]
-    papers = []
-    if draw(models[0].lines) is not None:
-        papers.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
+    papers = [
+        f"![Accuracy against ε with {one.model}, by method and number of records]({one.picture})\n"
+        for one in models
+        if draw(one.lines, one.model) is not None
+    ]
     papers.append("## Claim by claim\n")
     papers.append("".join(f"- [{paper}]({_file(paper)}): {len(found)}\n" for paper, found in models[0].papers.items()))
     if failures := [failure for one in models for failure in one.failures]:
@@ -119,8 +125,9 @@ def write_pages(folder: Path, models: Sequence[Measured]) -> None:
     write_atomic(folder / PAGE, render(models, page).encode())
     for paper in models[0].papers:
         write_atomic(folder / _file(paper), render_paper(models, paper).encode())
-    if (picture := draw(models[0].lines)) is not None:
-        write_atomic(folder / PICTURE, picture.encode())
+    for one in models:
+        if (picture := draw(one.lines, one.model)) is not None:
+            write_atomic(folder / one.picture, picture.encode())
 
 
 def _with_part(page: str, name: str, part: str) -> str:

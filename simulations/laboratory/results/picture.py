@@ -1,4 +1,4 @@
-"""The picture on the page of results: accuracy against epsilon, by number of records, as SVG for light and dark pages.
+"""The pictures on the page of results: accuracy against epsilon, by number of records, as SVG for light and dark pages.
 
 An error bar extends one standard deviation over the seeds on either side of the mean. If epsilon has no effect, the
 line is horizontal.
@@ -12,7 +12,6 @@ from server.report.write import render
 from simulations.laboratory.results.claims import RECORDS
 from simulations.laboratory.results.findings import Finding, RowFigure
 
-FILE = "accuracy.svg"
 _HEAD, _LINE, _GAP = 26, 19, 14
 """Heights in pixels: of a plot's title, of a line in the legend or the note, and of the gap below the legend."""
 _COLUMNS = 4
@@ -22,11 +21,12 @@ _HEIGHT = 320
 Span = tuple[float, float]
 
 
-def draw(findings: Sequence[Finding]) -> str | None:
+def draw(findings: Sequence[Finding], model: str) -> str | None:
     """Return the picture as SVG; None if no line with private records was measured.
 
     Args:
         findings: The measurements of each line of `picture.yaml`.
+        model: The language model, as the page names it.
     """
     measured = [
         (*finding.claim.name.partition(RECORDS)[::2], finding.figures)
@@ -35,9 +35,10 @@ def draw(findings: Sequence[Finding]) -> str | None:
     ]
     names = list(dict.fromkeys(name for name, _, _ in measured))
     panels = {
-        int(size): {name: figures for name, records, figures in measured if records in {"", size}}
+        int(size): _where_all_are({name: figures for name, records, figures in measured if records in {"", size}})
         for size in dict.fromkeys(records for _, records, _ in measured if records)
     }
+    panels = {records: panel for records, panel in panels.items() if panel}
     if not panels:
         return None
     spans = [_span(figure) for panel in panels.values() for line in panel.values() for figure in line]
@@ -45,8 +46,14 @@ def draw(findings: Sequence[Finding]) -> str | None:
     seeds, data = findings[0].figures[0].planned, ", ".join(findings[0].data)
     return _side_by_side(
         [_plot(records, names, panels[records], ends) for records in sorted(panels)],
-        note=f"{data}, means of {seeds} seeds; bars: one standard deviation. Level lines do not depend on ε.",
+        note=f"{model}, {data}, means of {seeds} seeds; bars: one standard deviation. Level lines do not depend on ε.",
     )
+
+
+def _where_all_are(panel: Mapping[str, Sequence[RowFigure]]) -> dict[str, Sequence[RowFigure]]:
+    """Return the figures of each method at each epsilon at which all were measured; empty if there is none."""
+    columns = [column for column in zip(*panel.values(), strict=True) if all(one.mean is not None for one in column)]
+    return dict(zip(panel, zip(*columns, strict=True), strict=False))
 
 
 def _plot(records: int, names: Sequence[str], panel: Mapping[str, Sequence[RowFigure]], ends: Sequence[float]) -> Lines:
