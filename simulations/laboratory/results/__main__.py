@@ -66,9 +66,8 @@ def results(options: argparse.Namespace) -> int:
     if not asked:
         names = [claim.name for claim in all_claims]
         similar = get_close_matches(options.claim, names, 3) or names
-        raise ConfigError(
-            "CLAIM", expected=f"a claim of preset {chosen.name}, such as {', '.join(similar)}", got=options.claim
-        )
+        expected = f"a claim of preset {chosen.name}, such as {', '.join(similar)}"
+        raise ConfigError("CLAIM", expected=expected, got=options.claim)
     unneeded = runs.read_results(options.work / UNNEEDED)
     file = options.out / runs.FILE.format(chosen.name)
     known = unneeded | runs.read_results(file)
@@ -108,12 +107,7 @@ def measured(chosen: cells.Preset, known: Mapping[str, runs.RunMeasurements]) ->
 
 
 def _run(
-    chosen: cells.Preset,
-    asked: list[claims.Claim],
-    known: dict[str, runs.RunMeasurements],
-    *,
-    work: Path,
-    file: Path,
+    chosen: cells.Preset, asked: list[claims.Claim], known: dict[str, runs.RunMeasurements], *, work: Path, file: Path
 ) -> None:
     wanted = cells.cells_in_order(chosen, asked)
     absent = {cell.data for cell in wanted if not data_sets.is_there(cell.data)}

@@ -20,7 +20,7 @@ from common.errors import ConfigError
 from common.validate import one_of
 from simulations.laboratory.results.claims import Claim, merge_overrides
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exemplars", "method=rupta")
 """Overrides that choose a method on which epsilon has no effect, so that one run serves for all values of epsilon."""
 
@@ -52,8 +52,7 @@ class Preset:
         small: Whether only claims that are `small` or computed are measured.
         seeds: Maximum number of seeds for each claim; None keeps the claims' own.
         data: Data sets that replace the claims' own; None keeps the claims' own.
-        of_claim: More overrides for the rows of some claims, keyed by the claim's name.
-        of_method: More overrides for the rows of some methods, keyed by the override that chooses the method.
+        more: Overrides that replace those of some rows, keyed by their claim's name or the override of their method.
     """
 
     name: str
@@ -63,8 +62,7 @@ class Preset:
     small: bool = False
     seeds: int | None = None
     data: Sequence[str] | None = None
-    of_claim: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    of_method: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    more: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return the claims that the preset measures."""
@@ -83,9 +81,8 @@ class Preset:
     def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:
         """Return the cells for each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
-        more = self.of_claim.get(claim.name, ())
         rows = {
-            row: merge_overrides(overrides, more, *(self.of_method.get(override, ()) for override in overrides))
+            row: merge_overrides(overrides, *(self.more.get(key, ()) for key in (claim.name, *overrides)))
             for row, overrides in claim.rows.items()
         }
         return {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.errors import ConfigError
 from common.system.files import write_atomic
 from simulations.laboratory.results.cells import HERE
 from simulations.laboratory.results.claims import FOLDER, NOT_RUN, VERDICTS, WITHIN
@@ -117,7 +118,7 @@ def render_paper(models: Sequence[Measured], paper: str) -> str:
 
 
 def write_pages(folder: Path, models: Sequence[Measured]) -> None:
-    """Write the pages and the picture into a folder, which has the project's own measurements only if it is ours."""
+    """Write the pages and pictures; the text about our own measurements only into our own folder."""
     (folder / FOLDER.name).mkdir(parents=True, exist_ok=True)
     page = (HERE / PAGE).read_text(encoding="utf-8")
     if folder.resolve() != HERE:
@@ -131,9 +132,11 @@ def write_pages(folder: Path, models: Sequence[Measured]) -> None:
 
 
 def _with_part(page: str, name: str, part: str) -> str:
-    """Return the page with this text between the two comments that mark the part."""
+    """Return the page with this text between the two comments that mark the part; raise ConfigError without these."""
     before, start, rest = page.partition(f"<!-- {name} -->\n")
     _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+    if not end:
+        raise ConfigError(PAGE, expected=f"the comments that mark its part {name}", got="none", where=HERE / PAGE)
     return f"{before}{start}{part}{end}{after}"
 
 

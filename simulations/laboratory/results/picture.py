@@ -5,8 +5,10 @@ line is horizontal.
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 
+from server.metrics.intervals import Interval
 from server.report.plots import WIDTH, Lines, lines
 from server.report.write import render
 from simulations.laboratory.results.claims import RECORDS
@@ -18,7 +20,6 @@ _COLUMNS = 4
 """Number of columns of a legend, each wide enough for a name of 28 letters."""
 _HEIGHT = 320
 """Height, in pixels, of a plot."""
-Span = tuple[float, float]
 
 
 def draw(findings: Sequence[Finding], model: str) -> str | None:
@@ -33,7 +34,6 @@ def draw(findings: Sequence[Finding], model: str) -> str | None:
         for finding in findings
         if any(figure.mean is not None for figure in finding.figures)
     ]
-    names = list(dict.fromkeys(name for name, _, _ in measured))
     panels = {
         int(size): _where_all_are({name: figures for name, records, figures in measured if records in {"", size}})
         for size in dict.fromkeys(records for _, records, _ in measured if records)
@@ -41,8 +41,8 @@ def draw(findings: Sequence[Finding], model: str) -> str | None:
     panels = {records: panel for records, panel in panels.items() if panel}
     if not panels:
         return None
-    spans = [_span(figure) for panel in panels.values() for line in panel.values() for figure in line]
-    ends = [end for span in spans if span for end in span]
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    ends = [end for panel in panels.values() for line in panel.values() for figure in line for end in _span(figure)]
     seeds, data = findings[0].figures[0].planned, ", ".join(findings[0].data)
     return _side_by_side(
         [_plot(records, names, panels[records], ends) for records in sorted(panels)],
@@ -60,14 +60,15 @@ def _plot(records: int, names: Sequence[str], panel: Mapping[str, Sequence[RowFi
     """Return the plot for this number of records; a method without measurements has no line, but keeps its colour."""
     epsilons = [figure.epsilon for figure in next(iter(panel.values()))]
     missing = [None] * len(epsilons)
+    bars = {name: list(map(_span, panel[name])) if name in panel else missing for name in names}
     plot = lines(
         f"records-{records}",
         f"Accuracy on real texts, %: {records} private records",
         note="",
         x_name="ε: the smaller, the more private; ∞: without noise",
         places=["∞" if epsilon is None or math.isinf(epsilon) else f"{epsilon:g}" for epsilon in epsilons],
-        values={name: [_percent(figure) for figure in panel[name]] if name in panel else missing for name in names},
-        intervals={name: [_span(figure) for figure in panel[name]] if name in panel else missing for name in names},
+        values={name: [bar and statistics.fmean(bar) for bar in bars[name]] for name in names},
+        intervals=bars,
         including=ends,
         height=_HEIGHT,
     )
@@ -89,16 +90,7 @@ def _side_by_side(plots: Sequence[Lines], *, note: str) -> str:
     return picture + "\n"
 
 
-def _percent(figure: RowFigure) -> float | None:
-    return None if figure.mean is None else 100 * figure.mean
-
-
-def _span(figure: RowFigure) -> Span | None:
-    """Return the ends, in percent, of an error bar that extends one standard deviation on either side of the mean.
-
-    The result is None if there is no mean.
-    """
-    if figure.mean is None:
-        return None
-    deviation = figure.deviation or 0.0
-    return 100 * (figure.mean - deviation), 100 * (figure.mean + deviation)
+def _span(figure: RowFigure) -> Interval:
+    """Return the ends, in percent, of an error bar that extends one standard deviation on either side of the mean."""
+    assert figure.mean is not None
+    return 100 * (figure.mean - (figure.deviation or 0.0)), 100 * (figure.mean + (figure.deviation or 0.0))

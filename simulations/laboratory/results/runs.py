@@ -48,13 +48,9 @@ def read_results(path: Path) -> dict[str, RunMeasurements]:
         try:
             one = RunMeasurements(**{name: value for name, value in json.loads(line).items() if name in known})
         except (AttributeError, ValueError, TypeError) as error:
-            raise DataError(
-                path.name,
-                expected="a run's result in each line",
-                got=f"another line ({error})",
-                where=f"{path}:{number}",
-                do="Delete this line: its run is done again",
-            ) from error
+            got, do = f"another line ({error})", "Delete this line: its run is done again"
+            expected = "a run's result in each line"
+            raise DataError(path.name, expected=expected, got=got, where=f"{path}:{number}", do=do) from error
         results[one.key] = one
     return results
 

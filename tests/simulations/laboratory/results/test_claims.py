@@ -94,8 +94,8 @@ def test_every_override_of_every_claim_composes_with_its_method(tmp_path):
 def test_a_preset_has_more_for_the_rows_of_a_claim_or_of_a_method():
     rows = {"votes": ("method=wasp", "method.top=1"), "none": ("method=fusegen",)}
     claim = claims.Claim(**{**yaml.safe_load(FILE)["claims"]["votes"], "name": "votes", "paper": "", "rows": rows})
-    more = {"of_claim": {"votes": ["llm=mixed"]}, "of_method": {"method=wasp": ["method.top=8"]}}
-    chosen = cells.Preset(name="", model="", base=(), of_data={"banking10": ()}, **more)
+    more = {"votes": ["llm=mixed"], "method=wasp": ["method.top=8"]}
+    chosen = cells.Preset(name="", model="", base=(), of_data={"banking10": ()}, more=more)
     assert {row: one[0].overrides for (row, epsilon), one in chosen.cells(claim).items() if epsilon == 4} == {
         "votes": ("method=wasp", "llm=mixed", "method.top=8", "privacy.epsilon=4"),
         "none": ("method=fusegen", "llm=mixed"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import DataError
+from common.errors import ConfigError, DataError
 from server.failure import lock_folder
 from simulations.laboratory.results import __main__ as command
 from simulations.laboratory.results import cells, claims, execution, findings, page, runs
@@ -198,7 +198,8 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     written = (tmp_path / "out" / page.PAGE).read_text("utf-8")
     assert "demo_messages" in (tmp_path / "out" / "claims" / "wasp.md").read_text("utf-8")
     # What is said of the project's own figures is not said of others.
-    assert ("## What changes" in written, "## How to read the tables" in written) == (False, True)
+    sections = [line for line in written.splitlines() if line.startswith("## ")]
+    assert sections == ["## How to read the tables", "## Claim by claim"]
 
 
 def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
@@ -250,6 +251,9 @@ def test_the_projects_own_pages_and_picture_are_what_its_runs_say(published, tmp
     assert differ == [Path(page.PAGE)]  # which says what we found in these runs, too
     ours = (cells.HERE / page.PAGE).read_text("utf-8")
     assert page.render(published, ours) == ours
+    for mark in ("<!-- papers -->", "<!-- end of papers -->"):  # nothing of the page is lost
+        with pytest.raises(ConfigError):
+            page.render(published, ours.replace(mark, ""))
 
 
 @pytest.mark.parametrize("name", command.PUBLISHED)
