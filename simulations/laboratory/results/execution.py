@@ -74,7 +74,8 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[RunMe
                 for future in as_completed(futures):
                     yield future.result()
             except BrokenProcessPool as error:
-                got, do = "killed, perhaps for want of memory", "Finished measurements are kept. Run the same command"
+                got = "killed, perhaps for want of memory"
+                do = "Finished measurements are kept, and the same command goes on"
                 raise CaucusError("a process of the runs", expected="to work until its end", got=got, do=do) from error
             except BaseException:
                 # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.

@@ -1,4 +1,4 @@
-"""The pages of results: a summary with the picture, and a page for each paper with one row for each claim."""
+"""The pages of results: a summary with the pictures, and a page for each paper with one row for each claim."""
 
 import math
 import re

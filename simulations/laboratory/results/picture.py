@@ -5,7 +5,6 @@ line is horizontal.
 """
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 
 from server.metrics.intervals import Interval
@@ -18,8 +17,6 @@ _HEAD, _LINE, _GAP = 26, 19, 14
 """Heights in pixels: of a plot's title, of a line in the legend or the note, and of the gap below the legend."""
 _COLUMNS = 4
 """Number of columns of a legend, each wide enough for a name of 28 letters."""
-_HEIGHT = 320
-"""Height, in pixels, of a plot."""
 
 
 def draw(findings: Sequence[Finding], model: str) -> str | None:
@@ -60,17 +57,16 @@ def _plot(records: int, names: Sequence[str], panel: Mapping[str, Sequence[RowFi
     """Return the plot for this number of records; a method without measurements has no line, but keeps its colour."""
     epsilons = [figure.epsilon for figure in next(iter(panel.values()))]
     missing = [None] * len(epsilons)
-    bars = {name: list(map(_span, panel[name])) if name in panel else missing for name in names}
     plot = lines(
         f"records-{records}",
         f"Accuracy on real texts, %: {records} private records",
         note="",
         x_name="ε: the smaller, the more private; ∞: without noise",
         places=["∞" if epsilon is None or math.isinf(epsilon) else f"{epsilon:g}" for epsilon in epsilons],
-        values={name: [bar and statistics.fmean(bar) for bar in bars[name]] for name in names},
-        intervals=bars,
+        values={name: list(map(_percent, panel[name])) if name in panel else missing for name in names},
+        intervals={name: list(map(_span, panel[name])) if name in panel else missing for name in names},
         including=ends,
-        height=_HEIGHT,
+        height=320,
     )
     assert plot
     return plot
@@ -88,6 +84,11 @@ def _side_by_side(plots: Sequence[Lines], *, note: str) -> str:
     rows = [{"plots": plots, "top": _HEAD, "legend": legend}]
     picture = render("picture.svg", title="Accuracy against ε", rows=rows, note=note, width=2 * WIDTH, height=height)
     return picture + "\n"
+
+
+def _percent(figure: RowFigure) -> float:
+    assert figure.mean is not None
+    return 100 * figure.mean
 
 
 def _span(figure: RowFigure) -> Interval:
