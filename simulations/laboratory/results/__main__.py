@@ -12,7 +12,6 @@ folder of the runs, and is used again when a claim needs it.
 
 import argparse
 import contextlib
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +30,7 @@ PUBLISHED = ("full", "chat")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; exit with 1 if runs failed, 2 for a wrong setting or folder, 130 on Ctrl-C, 143 on SIGTERM."""
+    """Run the command; exit with 1 if runs failed, 2 for a wrong setting or folder, 130 on Ctrl-C."""
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--preset", default="small", help="small, full or chat")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
@@ -40,8 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--page", action="store_true", help="run nothing")
     options = parser.parse_args(arguments)
     options.out = options.out or WORK / options.preset
-    # As Ctrl-C does, so that the processes of the runs end too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         # Two concurrent commands would overwrite each other's results.
         with contextlib.nullcontext() if options.page else sole_process(options.work):

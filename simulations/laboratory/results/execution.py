@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -68,7 +69,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[RunMe
     """
     os.environ["TQDM_DISABLE"] = "1"  # two bars on one terminal
     for start in range(0, len(cells), PER_POOL):
-        with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"), _watch_parent) as pool:
             futures = [_submit(pool, chosen, cell, work) for cell in cells[start : start + PER_POOL]]
             try:
                 for future in as_completed(futures):
@@ -85,6 +86,17 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[RunMe
                 raise
 
 
+def _watch_parent() -> None:
+    """End this process as soon as the command ends in any way, since its run goes on from its last round."""
+
+    def end() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
 def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -> Future[RunMeasurements]:
     overrides = with_folders(chosen.overrides(cell), work)
     overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
@@ -98,14 +110,12 @@ def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> R
 
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
-    from server.failure import EXPECTED, LOG, is_at_work, summary
+    from server.failure import EXPECTED, LOG, summary
     from server.prepare.calls import AGREED
     from server.prepare.compose import compose_settings, reload_settings
     from server.settings.sections import with_values
     from simulations.run import simulate
 
-    if is_at_work(folder):  # a worker that outlived its command
-        return replace(blank, error=f"another process works in {folder}")
     goes_on = (folder / "state").exists()
     if not goes_on:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,6 +215,21 @@ def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypa
     assert not runs.read_results(out / "full.jsonl")
     assert list(runs.read_results(work / command.UNNEEDED)) == ["old"]
     assert len((work / command.UNNEEDED).read_text().splitlines()) == 1
+
+
+def test_the_processes_of_the_runs_end_with_a_command_that_is_killed(tmp_path):
+    program = f"""
+import pathlib, time
+from simulations.laboratory.results import cells, execution
+wrong = cells.Cell("demo_messages", ("federation.parties=0",), 0)
+for one in execution.run_all(cells.preset("small"), [wrong], pathlib.Path({str(tmp_path)!r})):
+    print(one.error, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert "parties" in process.stdout.readline()
+        process.kill()
+        process.communicate(timeout=30)  # waits for all processes that write to the same output
 
 
 def test_a_second_command_in_the_same_folder_is_refused(tmp_path, capsys, monkeypatch):
