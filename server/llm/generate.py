@@ -145,6 +145,13 @@ class Written:
         """Number of texts that were requested from each model, first or in place of another model."""
         return Counter(itertools.chain.from_iterable(self.models)) + self.lost
 
+    def add(self, more: "Written") -> None:
+        """Add the texts received in answer to further requests."""
+        self.texts += more.texts
+        self.lost += more.lost
+        self.use.merge(more.use)
+        self.models += more.models
+
     def fill(self, drafts: Iterable[Candidate]) -> list[Candidate]:
         """Return the texts as candidates that are, apart from text and model, like the draft of their request."""
         return [
@@ -177,7 +184,7 @@ def write_texts(
     answers = [WrittenTexts() for _ in requests]
     for attempt in range(MOST_PASSES):
         places = [place for place, answer in enumerate(answers) if not answer.texts]
-        again = call.ask([(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places])
+        again = call.ask([(requests[place][0], reseeded(requests[place][1], attempt)) for place in places])
         for place, answer in zip(places, again, strict=True):
             answers[place] = answer
     for (model, request), answer in zip(requests, answers, strict=True):
@@ -234,6 +241,6 @@ def _cut(texts: list[Text], order: Order, stream: np.random.Generator) -> list[T
     return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
 
 
-def _reseeded(request: Request, attempt: int) -> Request:
-    # The seed is part of a request's key in the cache: with the same seed the same reply would come back.
+def reseeded(request: Request, attempt: int) -> Request:
+    """Return the request with the seed of a later attempt: with the same seed, the cache has the same reply."""
     return replace(request, seed=(request.seed + attempt) % 2**63) if attempt else request

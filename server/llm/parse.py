@@ -42,8 +42,9 @@ _FIRST_LINE = re.compile(r"\A[^\n]*:[ \t]*\n[ \t]*\n")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _BEFORE_STRING = re.compile(r"[^\n]*:\s*\n\s*(?=\")")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
+_PLAIN_LIST = re.compile(r"^[ \t]*\[([^\W\d][^][{}\"\n]*)\][ \t]*$", re.MULTILINE)
 _NO_LETTERS = re.compile(r"\W+")
-_AROUND = " \t\"',;."
+_AROUND = " \t\"“”',;."
 _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 _FEWEST_PARAGRAPHS = 3  # a refusal may have two
 
@@ -57,9 +58,9 @@ def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) 
     Several texts are read from lists or objects in JSON or Python (`loose_json.py`), or else from a numbered or
     bulleted list, from fences, elements, or parts between ruled lines, or from `n` paragraphs. In an object, the text
     is the field "text", "message", "content" or "body", or else the longest string that is no label, number or the
-    like; an object with several texts has them in its lists or in numbered fields. For phrases, plain lines are
-    accepted too. Blank items, prose in place of several texts, and repeated phrases are dropped; `clean` handles all
-    other defects of a text.
+    like; an object with several texts has them in its lists or in numbered fields. Phrases may also stand in plain
+    lines, or in a list without quotation marks. Blank items, prose in place of several texts, and repeated phrases are
+    dropped; `clean` handles all other defects of a text.
     """
     answer = answer_in(completion)
     pieces = _FENCE.split(answer)
@@ -72,7 +73,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) 
         items = _texts_of_values(bare, n, phrases=phrases)
         if not items:
             items = (fenced[1:] and fenced) or _listed_items(answer) or _parts(bare, n)
-            items = items[: len(items) - cut] or (_lines(bare, n) if phrases and not (cut and n == 1) else [])
+            items = items[: len(items) - cut] or (_plain_phrases(bare, n) if phrases and not (cut and n == 1) else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
         items = list({normal_letters(item): item for item in reversed(items)}.values())[::-1]
@@ -182,8 +183,13 @@ def _parts(text: str, n: int) -> list[str]:
     return paragraphs if len(paragraphs) == n >= _FEWEST_PARAGRAPHS else []
 
 
-def _lines(text: str, n: int) -> list[str]:
-    """Return the lines that do not end like a sentence; where several were requested, not one alone: it may refuse."""
+def _plain_phrases(text: str, n: int) -> list[str]:
+    """Return the items of a list in brackets without quotation marks, or the lines that do not end like a sentence.
+
+    Where several were requested, one line alone may refuse.
+    """
+    if n > 1 and (brackets := _PLAIN_LIST.search(text)):
+        return brackets[1].split(",")
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if n == 1 or len(lines) > 1 else []
 

@@ -8,7 +8,6 @@ no count is positive, the proportions are equal. Most functions also return note
 import math
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from common import rng
 from common.errors import ProviderError
 from server.domain import Task
 from server.llm.clean import count_scripts, usual_scripts
-from server.llm.generate import Written
+from server.llm.generate import MOST_PASSES, Written, reseeded
 from server.llm.orders import allocate
 from server.llm.requests import subtopics
 from server.method import Tools
@@ -126,7 +125,8 @@ def list_keywords(
     """Return subtopics of each label; every model lists an equal part of them.
 
     A keyword is usable if it has one to four words, spelled in a script of the task's description or in the script that
-    most of the listed letters have. All others are dropped.
+    most of the listed letters have. All others are dropped. Where too few are left, the models are asked again, since a
+    chat model at times writes sentences instead.
 
     Args:
         tools: Task, models and experiment seed.
@@ -138,41 +138,58 @@ def list_keywords(
         At most `count` different keywords for each label, keyed by label; the texts written; notes.
 
     Raises:
-        ProviderError: Of a label, fewer than half of the requested keywords are usable.
+        ProviderError: Of a label, fewer than half of the requested keywords are usable in every attempt.
     """
-    requests, owners = [], []
+    written, usable = Written(texts=[]), dict[str, list[str]]()
+    least = _LEAST_USABLE * count
+    for attempt in range(MOST_PASSES):
+        if short := [label for label in labels if len(usable.get(label, ())) < least]:
+            usable |= _usable_keywords(tools, short, count, temperature=temperature, attempt=attempt, written=written)
     for label in labels:
-        for number, part in enumerate(allocate(count, np.ones(len(tools.models)))):
-            if part:
-                generator = rng.experiment(tools.experiment_seed, "keywords", label, number)
-                request = subtopics(tools.task, label, phrases=int(part), rng=generator, temperature=temperature)
-                requests.append((tools.models[number], request))
-                owners.append(label)  # not in the request of a task without labels
-    written = tools.write(requests)
-    scripts = _scripts(tools.task, [phrase for phrases in written.texts for phrase in phrases])
-    listed: dict[str, dict[str, str]] = {label: {} for label in labels}
-    usable = Counter[str]()  # a keyword that several models list is no sign of bad models
-    for owner, phrases in zip(owners, written.texts, strict=True):
-        for phrase in phrases:
-            if _is_usable(phrase, scripts):
-                usable[owner] += 1
-                listed[owner].setdefault(phrase.casefold(), phrase)
-    for label in labels:
-        if usable[label] < _LEAST_USABLE * count:
+        if len(usable[label]) < least:  # a keyword that several models list is no sign of bad models
             raise ProviderError(
                 f"keywords of {label}",
                 expected=f"at least half of {count} to be usable: one to {_MOST_WORDS} words in the task's script",
-                got=usable[label],
+                got=len(usable[label]),
                 do="Lower method.keyword_temperature, take another model, or ask for fewer (method.keywords; 0 for "
                 "none); no hospital was asked to vote on them",
             )
-    keywords = {label: list(phrases.values()) for label, phrases in listed.items()}
+    keywords = {label: _distinct(phrases) for label, phrases in usable.items()}
     notes = [
         f"{label}: {len(phrases)} of {count} keywords listed"
         for label, phrases in keywords.items()
         if len(phrases) < count
     ]
     return keywords, written, notes
+
+
+def _usable_keywords(
+    tools: Tools, labels: Sequence[str], count: int, *, temperature: float, attempt: int, written: Written
+) -> dict[str, list[str]]:
+    """Return the usable keywords of each label in one attempt, repetitions included; add the replies to `written`."""
+    requests, owners = [], []
+    for label in labels:
+        for number, part in enumerate(allocate(count, np.ones(len(tools.models)))):
+            if part:
+                generator = rng.experiment(tools.experiment_seed, "keywords", label, number)
+                request = subtopics(tools.task, label, phrases=int(part), rng=generator, temperature=temperature)
+                requests.append((tools.models[number], reseeded(request, attempt * MOST_PASSES)))
+                owners.append(label)  # not in the request of a task without labels
+    replies = tools.write(requests)
+    written.add(replies)
+    scripts = _scripts(tools.task, [phrase for phrases in written.texts for phrase in phrases])
+    usable: dict[str, list[str]] = {label: [] for label in labels}
+    for owner, phrases in zip(owners, replies.texts, strict=True):
+        usable[owner] += [phrase for phrase in phrases if _is_usable(phrase, scripts)]
+    return usable
+
+
+def _distinct(phrases: Sequence[str]) -> list[str]:
+    """Return each phrase once, spelled as when it came first."""
+    spelled = dict[str, str]()
+    for phrase in phrases:
+        spelled.setdefault(phrase.casefold(), phrase)
+    return list(spelled.values())
 
 
 def _scripts(task: Task, phrases: Sequence[str]) -> frozenset[str]:

@@ -162,6 +162,12 @@ LINES = {
     "ruled": "\n---\n".join,
     "paragraphs": "\n\n".join,
 }
+PHRASES = ("night sweats", "X-ray", "patient's rights", "terms & conditions")
+PHRASE_LISTS = {
+    **{name: form for name, form in LISTS.items() if name not in ("objects, list beside", "JSON lines, commas")},
+    "no quotation marks": lambda phrases: f"[{', '.join(phrases)}]",
+    "no quotation marks, lines": lambda phrases: "[\n  " + ",\n  ".join(phrases) + "\n]",
+}
 
 
 def put(form, inner):
@@ -182,6 +188,25 @@ def test_texts_come_out_of_every_form(kind, written, n):
             continue
         reply = put(around, put(fence, inner))
         assert parse(reply, n) == tuple(texts), (of_fence, of_words, reply)
+
+
+@pytest.mark.parametrize("written", PHRASE_LISTS)
+def test_phrases_come_out_of_every_form(written):
+    inner = PHRASE_LISTS[written](list(PHRASES))
+    for (of_fence, fence), (of_words, around) in product(FENCES.items(), AROUND.items()):
+        if (of_fence == "unclosed" and of_words in ("after", "both")) or (
+            written == "several fences" and of_fence != "none"
+        ):
+            continue
+        reply = put(around, put(fence, inner))
+        assert parse(reply, len(PHRASES), phrases=True) == PHRASES, (of_fence, of_words, reply)
+
+
+@pytest.mark.parametrize("written", [*LINES, "lines"])
+def test_phrases_come_out_of_plain_lines(written):
+    reply = (LINES | {"lines": "\n".join})[written](PHRASES)
+    for before in "", "Here are the phrases:\n\n":
+        assert parse(before + reply, len(PHRASES), phrases=True) == PHRASES
 
 
 @pytest.mark.parametrize("reasoning", REASONING)

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,8 +109,8 @@ class Lister:
         return [Reply(texts=tuple(self.phrases), input_tokens=1, output_tokens=1) for _ in requests]
 
 
-def listed(*models, count=4):
-    providers = {str(number): Lister(phrases) for number, phrases in enumerate(models)}
+def listed(*models, count=4, maker=Lister):
+    providers = {str(number): maker(phrases) for number, phrases in enumerate(models)}
     tools = SimpleNamespace(
         task=TASK,
         models=tuple(providers),
@@ -133,7 +134,7 @@ def test_each_model_lists_its_part_of_the_keywords_of_each_label():
 
 
 def test_fewer_keywords_than_asked_and_repetitions_are_stated():
-    (keywords, written, notes), _ = listed(["x"], ["X", "y", "more than was asked"])
+    (keywords, written, notes), _ = listed(["x"], ["y", "X", "more than was asked"])
     assert keywords["a"] == ["x", "y"]
     assert any(note.startswith("a: 2 of 4") for note in notes)
     assert written.lost["0"] == 2
@@ -161,6 +162,22 @@ def test_keywords_may_be_in_a_script_of_their_own():
 def test_models_that_list_less_than_half_of_the_keywords_stop_the_run(phrases):
     with pytest.raises(ProviderError, match=r"of a; .* 4 .*method\.keyword_temperature"):
         listed(phrases)
+
+
+def test_a_label_with_too_few_keywords_is_asked_about_again_and_no_other():
+    class Talker(Lister):
+        def generate(self, requests, *, arrived=None):
+            sentences = ("What do patients ask about this?", "x")
+            return [
+                replace(reply, texts=sentences) if request.label == "b" and len(self.requests) == 2 else reply
+                for request, reply in zip(requests, super().generate(requests), strict=True)
+            ]
+
+    (keywords, written, _), providers = listed(["x", "y", "z"], maker=Talker)
+    assert keywords == {"a": ["x", "y", "z"], "b": ["x", "y", "z"]}
+    asked = [request.label for request in providers["0"].requests]
+    assert asked == ["a", "b", "b"]
+    assert len({request.seed for request in providers["0"].requests}) == written.use.calls == len(asked)
 
 
 def test_half_of_the_keywords_are_enough_even_if_models_list_the_same_ones():
