@@ -69,16 +69,6 @@ class Evidence:
     spans: NDArray[np.int64]
     nearness: NDArray[np.float32]
 
-    def joined(self, other: "Evidence") -> "Evidence":
-        """Return the combined evidence from both sets of texts; `personal` is None unless both have it."""
-        both = np.concatenate([self.nearness, other.nearness], axis=1)
-        return Evidence(
-            personal=None if self.personal is None or other.personal is None else self.personal | other.personal,
-            rare=self.rare | other.rare,
-            spans=np.maximum(self.spans, other.spans),
-            nearness=np.partition(both, -2, axis=1)[:, :-3:-1],
-        )
-
     def flags(self) -> dict[str, NDArray[np.bool_]]:
         """Return the flags of the disclosed records: (records,) bool for each of `FEATURES`, in that order."""
         return ({} if self.personal is None else {FEATURES[0]: self.personal}) | {
