@@ -235,7 +235,7 @@ def _flags(
     encoder = settings.loaded_encoder()
     nearness = features.nearest(records.embed_records(pool, encoder).vectors, encoder.encode(texts))
     compared = features.Pool([record.text for record in pool], personal=None if untested else personal)
-    return compared.evidence(texts, nearness=nearness).flags(), untested
+    return compared.flags(texts, nearness=nearness), untested
 
 
 def _lines(audit: Audit) -> Iterator[str]:

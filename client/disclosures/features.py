@@ -17,7 +17,6 @@ disclose all records; records tied with the last rank count as disclosed too. Ca
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,33 +51,6 @@ def personal_values(text: str) -> set[Words]:
     return {words_of(text[start:end]) for start, end, _ in default().spans(text)} - {()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What the texts reveal about each record of a pool, before the records are compared with each other.
-
-    Attributes:
-        personal: (records,) bool, whether a text has personal information that this record alone has; None if this was
-            not tested.
-        rare: (records,) bool, whether a text has a sequence of `RARE` words that this record alone has.
-        spans: (records,) number of words in the longest span that the record has in common with a text.
-        nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
-    """
-
-    personal: NDArray[np.bool_] | None
-    rare: NDArray[np.bool_]
-    spans: NDArray[np.int64]
-    nearness: NDArray[np.float32]
-
-    def flags(self) -> dict[str, NDArray[np.bool_]]:
-        """Return the flags of the disclosed records: (records,) bool for each of `FEATURES`, in that order."""
-        return ({} if self.personal is None else {FEATURES[0]: self.personal}) | {
-            FEATURES[1]: self.rare,
-            FEATURES[2]: _highest(self.spans, MOST) & (self.spans > 0),
-            FEATURES[3]: _highest(self.nearness[:, 0] - self.nearness[:, 1], MOST),
-            FEATURES[4]: _highest(self.nearness[:, 0], max(1, round(NEAREST * len(self.nearness)))),
-        }
-
-
 class Pool:
     """Records of the training and control sets, prepared once for any number of sets of texts.
 
@@ -94,16 +66,22 @@ class Pool:
         self._stream, self._record = _stream(self._words, self._numbers, end=0)
         self._values = None if personal is None else _rare_values(self._words, [*map(personal, records)])
 
-    def evidence(self, texts: Sequence[str], *, nearness: NDArray[np.float32]) -> Evidence:
-        """Return what the texts reveal about the records.
+    def flags(self, texts: Sequence[str], *, nearness: NDArray[np.float32]) -> dict[str, NDArray[np.bool_]]:
+        """Return the flags of the disclosed records: (records,) bool for each tested one of `FEATURES`, in that order.
 
         Args:
             texts: The synthetic texts.
             nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
         """
         released = [words_of(text) for text in texts]
+        personal = self._personal(released)
         rare, spans = self._sequences(released)
-        return Evidence(personal=self._personal(released), rare=rare, spans=spans, nearness=nearness)
+        return ({} if personal is None else {FEATURES[0]: personal}) | {
+            FEATURES[1]: rare,
+            FEATURES[2]: _highest(spans, MOST) & (spans > 0),
+            FEATURES[3]: _highest(nearness[:, 0] - nearness[:, 1], MOST),
+            FEATURES[4]: _highest(nearness[:, 0], max(1, round(NEAREST * len(nearness)))),
+        }
 
     def _personal(self, released: Sequence[Words]) -> NDArray[np.bool_] | None:
         if self._values is None:

@@ -12,7 +12,7 @@ NOTHING = tuple(f"nothing here is common to text number {number}, or nearly so" 
 
 def flags_of(records, texts, *, personal=None, nearness=None):
     nearness = np.zeros((len(records), 2), dtype=np.float32) if nearness is None else nearness
-    found = Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
+    found = Pool(records, personal=personal).flags(texts, nearness=nearness)
     return {name: np.flatnonzero(flags).tolist() for name, flags in found.items()}
 
 
@@ -41,9 +41,7 @@ def test_the_longest_span_is_that_of_a_plain_search(seed):
         return {words[start : start + length] for start in range(len(words) - length + 1)}
 
     held = features.Pool([" ".join(words) for words in pool], personal=None)
-    nearness = np.zeros((len(pool), 2), dtype=np.float32)
-    found = held.evidence([" ".join(words) for words in released], nearness=nearness)
-    rare, longest = found.rare, found.spans
+    rare, longest = held._sequences(released)
     for position, record in enumerate(pool):
         shared = [
             length
