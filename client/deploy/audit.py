@@ -227,15 +227,15 @@ def _flags(
 ) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
     """Flag the disclosed records for each feature; also return a line for each feature that cannot be tested."""
     untested = []
-    personal = features.personal_values
     try:
-        personal("")
+        features.personal_values("")
     except MissingPackageError as error:
         untested.append(f"{features.FEATURES[0]:{_WIDTH}}  not tested: {error}")
     encoder = settings.loaded_encoder()
     nearness = features.nearest(records.embed_records(pool, encoder).vectors, encoder.encode(texts))
-    compared = features.Pool([record.text for record in pool], personal=None if untested else personal)
-    return compared.flags(texts, nearness=nearness), untested
+    personal = None if untested else features.personal_values
+    records_of_pool = [record.text for record in pool]
+    return features.flag_disclosed(records_of_pool, texts, personal=personal, nearness=nearness), untested
 
 
 def _lines(audit: Audit) -> Iterator[str]:

@@ -51,76 +51,70 @@ def personal_values(text: str) -> set[Words]:
     return {words_of(text[start:end]) for start, end, _ in default().spans(text)} - {()}
 
 
-class Pool:
-    """Records of the training and control sets, prepared once for any number of sets of texts.
+def flag_disclosed(
+    records: Sequence[str],
+    texts: Sequence[str],
+    *,
+    personal: Callable[[str], Iterable[Words]] | None,
+    nearness: NDArray[np.float32],
+) -> dict[str, NDArray[np.bool_]]:
+    """Flag the records that the texts disclose: (records,) bool for each tested one of `FEATURES`, in that order.
 
     Args:
-        records: Texts of the records.
+        records: Texts of the records of the pool.
+        texts: The synthetic texts.
         personal: Function that returns the personal information in a record; None leaves this feature out.
+        nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
     """
+    pool, released = [words_of(record) for record in records], [words_of(text) for text in texts]
+    of_values = {} if personal is None else {FEATURES[0]: _personal(pool, released, [*map(personal, records)])}
+    rare, spans = _sequences(pool, released)
+    return of_values | {
+        FEATURES[1]: rare,
+        FEATURES[2]: _highest(spans, MOST) & (spans > 0),
+        FEATURES[3]: _highest(nearness[:, 0] - nearness[:, 1], MOST),
+        FEATURES[4]: _highest(nearness[:, 0], max(1, round(NEAREST * len(nearness)))),
+    }
 
-    def __init__(self, records: Sequence[str], *, personal: Callable[[str], Iterable[Words]] | None) -> None:
-        self._words = [words_of(record) for record in records]
-        self._numbers: dict[str, int] = {}
-        # The two ends of a document differ, so that no common span crosses one.
-        self._stream, self._record = _stream(self._words, self._numbers, end=0)
-        self._values = None if personal is None else _rare_values(self._words, [*map(personal, records)])
 
-    def flags(self, texts: Sequence[str], *, nearness: NDArray[np.float32]) -> dict[str, NDArray[np.bool_]]:
-        """Return the flags of the disclosed records: (records,) bool for each tested one of `FEATURES`, in that order.
+def _personal(pool: Sequence[Words], released: Sequence[Words], values: Sequence[Iterable[Words]]) -> NDArray[np.bool_]:
+    """Flag the records with a value that is in a text, and in no other record."""
+    rare = _rare_values(pool, values)
+    flags = np.zeros(len(pool), dtype=np.bool_)
+    flags[[rare[value] for of_text in _occurring(set(rare), released) for value in of_text]] = True
+    return flags
 
-        Args:
-            texts: The synthetic texts.
-            nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
-        """
-        released = [words_of(text) for text in texts]
-        personal = self._personal(released)
-        rare, spans = self._sequences(released)
-        return ({} if personal is None else {FEATURES[0]: personal}) | {
-            FEATURES[1]: rare,
-            FEATURES[2]: _highest(spans, MOST) & (spans > 0),
-            FEATURES[3]: _highest(nearness[:, 0] - nearness[:, 1], MOST),
-            FEATURES[4]: _highest(nearness[:, 0], max(1, round(NEAREST * len(nearness)))),
-        }
 
-    def _personal(self, released: Sequence[Words]) -> NDArray[np.bool_] | None:
-        if self._values is None:
-            return None
-        flags = np.zeros(len(self._words), dtype=np.bool_)
-        flags[[self._values[value] for of_text in _occurring(set(self._values), released) for value in of_text]] = True
-        return flags
+def _sequences(pool: Sequence[Words], released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Flag the records with a rare sequence in a text, and count the words of each record's longest span in a text.
 
-    def _sequences(self, released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Flag the records with a rare sequence in a text, and count the words of each record's longest span in a text.
-
-        Records and texts are each one stream of numbered words. Spans that occur in both are extended by one word at a
-        time until no span is left, so after the first few words almost only copied passages are still examined.
-        """
-        stream, record = self._stream, self._record
-        numbers = dict(self._numbers)
-        other, _ = _stream(released, numbers, end=1)
-        base = len(numbers) + 2
-        rare, longest = np.zeros(len(self._words), dtype=np.bool_), np.zeros(len(self._words), dtype=np.int64)
-        start, start_other = np.arange(len(stream)), np.arange(len(other))
-        span, span_other = stream, other
-        length = 1
-        while True:
-            common, common_other = np.isin(span, span_other), np.isin(span_other, span)
-            start, span = start[common], span[common]
-            start_other, span_other = start_other[common_other], span_other[common_other]
-            if not len(start):
-                return rare, longest
-            longest[record[start]] = length
-            if length == RARE:
-                holders = np.unique(np.stack([span, record[start]]), axis=1)
-                _, first, counts = np.unique(holders[0], return_index=True, return_counts=True)
-                rare[holders[1][first[counts == 1]]] = True
-            longer = np.concatenate(
-                [span * base + stream[start + length], span_other * base + other[start_other + length]]
-            )
-            _, numbered = np.unique(longer, return_inverse=True)
-            span, span_other = numbered[: len(span)], numbered[len(span) :]
-            length += 1
+    Records and texts are each one stream of numbered words. Spans that occur in both are extended by one word at a time
+    until no span is left, so after the first few words almost only copied passages are still examined.
+    """
+    numbers: dict[str, int] = {}
+    # The two ends of a document differ, so that no common span crosses one.
+    stream, record = _stream(pool, numbers, end=0)
+    other, _ = _stream(released, numbers, end=1)
+    base = len(numbers) + 2
+    rare, longest = np.zeros(len(pool), dtype=np.bool_), np.zeros(len(pool), dtype=np.int64)
+    start, start_other = np.arange(len(stream)), np.arange(len(other))
+    span, span_other = stream, other
+    length = 1
+    while True:
+        common, common_other = np.isin(span, span_other), np.isin(span_other, span)
+        start, span = start[common], span[common]
+        start_other, span_other = start_other[common_other], span_other[common_other]
+        if not len(start):
+            return rare, longest
+        longest[record[start]] = length
+        if length == RARE:
+            holders = np.unique(np.stack([span, record[start]]), axis=1)
+            _, first, counts = np.unique(holders[0], return_index=True, return_counts=True)
+            rare[holders[1][first[counts == 1]]] = True
+        longer = np.concatenate([span * base + stream[start + length], span_other * base + other[start_other + length]])
+        _, numbered = np.unique(longer, return_inverse=True)
+        span, span_other = numbered[: len(span)], numbered[len(span) :]
+        length += 1
 
 
 def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:

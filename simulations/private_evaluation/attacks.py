@@ -175,7 +175,7 @@ def phantom_figures(
     kept, kept_control = learning.unique_sequences(records, control)
     pool = [*(records[place] for place in kept), *(control[place] for place in kept_control)]
     nearness = features.nearest(embedded(pool), embedded(texts))
-    flags = features.Pool(pool, personal=features.personal_values).flags(texts, nearness=nearness)
+    flags = features.flag_disclosed(pool, texts, personal=features.personal_values, nearness=nearness)
     n, m = len(kept), len(kept_control)
     tests, disclosing = learning.learning(flags, n), []
     made: Group = {}

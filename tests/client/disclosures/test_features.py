@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from client.disclosures import features
-from client.disclosures.features import FEATURES, Pool, nearest, words_of
+from client.disclosures.features import FEATURES, flag_disclosed, nearest, words_of
 
 PERSONAL, RARE, SPANS, ALONE, NEAREST = FEATURES
 NOTHING = tuple(f"nothing here is common to text number {number}, or nearly so" for number in range(20))
@@ -12,7 +12,7 @@ NOTHING = tuple(f"nothing here is common to text number {number}, or nearly so" 
 
 def flags_of(records, texts, *, personal=None, nearness=None):
     nearness = np.zeros((len(records), 2), dtype=np.float32) if nearness is None else nearness
-    found = Pool(records, personal=personal).flags(texts, nearness=nearness)
+    found = flag_disclosed(records, texts, personal=personal, nearness=nearness)
     return {name: np.flatnonzero(flags).tolist() for name, flags in found.items()}
 
 
@@ -40,8 +40,7 @@ def test_the_longest_span_is_that_of_a_plain_search(seed):
     def spans(words, length):
         return {words[start : start + length] for start in range(len(words) - length + 1)}
 
-    held = features.Pool([" ".join(words) for words in pool], personal=None)
-    rare, longest = held._sequences(released)
+    rare, longest = features._sequences(pool, released)
     for position, record in enumerate(pool):
         shared = [
             length
