@@ -144,11 +144,7 @@ def write_baseline(
 
 
 def check_labels(task: Task) -> None:
-    """Raise a ConfigError if a task has no labels, since only a classifier of the records is measured.
-
-    Raises:
-        ConfigError: The task has no labels.
-    """
+    """Raise a ConfigError if a task has no labels, since only a classifier of the records is measured."""
     task.check_labelled("method", "which a classifier learns from the records", "Choose method=private_exemplars")
 
 
