@@ -154,14 +154,6 @@ def named_by(setting: str) -> Iterator[None]:
         raise
 
 
-def duplicates(records: Sequence[Record]) -> int:
-    """Count records with the same text and label as an earlier one.
-
-    The count is private: only simulations report it.
-    """
-    return len(records) - len(set(records))
-
-
 def _label_set(joined: str, place: str) -> tuple[str, ...]:
     """Return the distinct labels in a text of labels with `SEPARATOR` between them, in order."""
     names = [name.strip() for name in joined.split(file_diagnosis.SEPARATOR)]

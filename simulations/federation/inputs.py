@@ -15,7 +15,6 @@ from pathlib import Path
 
 from common.domain import Record, is_one_population
 from common.errors import CheckpointError, ConfigError
-from common.labelled_files import duplicates
 from common.system.files import SECRET, write_atomic
 from server.documents.run import InputWeaknesses, Weakness, WeaknessCode
 from server.planning.make_plan import check_delta, large_delta
@@ -110,7 +109,8 @@ def _measure(source: Source) -> str:
 
 
 def _dealing(source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weakness]:
-    if isinstance(source, LabelledFiles) and (repeated := duplicates(list(chain.from_iterable(dealt)))):
+    rows = list(chain.from_iterable(dealt))
+    if isinstance(source, LabelledFiles) and (repeated := len(rows) - len(set(rows))):
         what = f"{repeated} rows of the training file repeat others, and each votes"
         yield _private(WeaknessCode.RECORDS_REPEATED, what, "Remove those that are no records of their own")
     if empty := sum(not share for share in dealt):
