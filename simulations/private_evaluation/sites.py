@@ -117,12 +117,14 @@ def attribute_changes(
     Raises:
         DataError: As in `attribute_records`; or no label has texts both before and after.
     """
+    from sklearn.preprocessing import normalize
+
     known = ~halves(sites, experiment_seed)
     vectors, labels, of = private.vectors[known].astype(np.float64), private.labels[known], sites[known]
     for label in np.unique(labels):
         vectors[labels == label] -= vectors[labels == label].mean(axis=0)
     present = np.unique(of)
-    directions = _normed(np.stack([vectors[of == site].mean(axis=0) for site in present]))
+    directions = normalize(np.stack([vectors[of == site].mean(axis=0) for site in present]))
     site_of_label = {}
     for label in np.unique(after.labels).tolist():
         if len(before.of(label)):
@@ -196,9 +198,3 @@ def _classifier(
 
     made: LogisticRegression = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=1000), features, sites, weights)
     return made
-
-
-def _normed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    normed: NDArray[np.float64] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
-    return normed
