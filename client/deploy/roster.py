@@ -8,6 +8,7 @@ roster that only removes or reorders hospitals is accepted without confirmation.
 
 import argparse
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from client.channel import READY
@@ -53,7 +54,9 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
         )
     for place, party in enumerate(roster.parties):
         yield from party.shown(place, " (this hospital)" if place == number else "")
-    before = _kept(settings)
+    before: RosterFile | None = None
+    with suppress(ConfigError):  # there is none, or one from an earlier version
+        before = settings.roster_file()
     yield from _changes(before, roster)
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
     known = {party_file, *(before.parties if before else ())}
@@ -82,14 +85,6 @@ def _ready(settings: HospitalSettings) -> list[str]:
     """Return what the running party service wrote when it was ready; empty if none runs."""
     service = processes.child_states(settings.folder, SIDES["service"]).get("service", {})
     return text_of(settings.folder / READY).splitlines() if service.get("process") else []
-
-
-def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """Return the previous roster; None if there is no roster or if it is from an earlier version."""
-    try:
-        return settings.roster_file()
-    except ConfigError:
-        return None
 
 
 def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
