@@ -5,6 +5,7 @@ They are edited in `client.yaml`, never here.
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -82,7 +83,9 @@ def limits_in_force(settings: HospitalSettings) -> InForce:
     last = tuple(islice(readable, LAST))
     limits = settings.party.limits
     ledger, problem = settings.inspected_ledger()
-    declared = _declared(settings)
+    declared = 0  # without this hospital's roster, without which no service runs
+    with suppress(ConfigError):
+        declared = settings.declared()
     asked = [
         requested_values(plan, limits, ledger.charged("", but=approval.run) if ledger else (), declared=declared)
         for approval, plan in last
@@ -134,14 +137,6 @@ def requested_values(
 def _security_bits(plan: Plan, coalition: int) -> str:
     breach = log2_breach(plan, coalition)
     return "∞" if breach == -math.inf else round_down(-breach, 0)
-
-
-def _declared(settings: HospitalSettings) -> int:
-    """Return the number of records that this hospital declares; 0 without its roster, without which no service runs."""
-    try:
-        return settings.declared()
-    except ConfigError:
-        return 0
 
 
 def _shown(value: object) -> str:
