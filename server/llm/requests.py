@@ -72,21 +72,12 @@ def by_example(
     return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad), more=tuple(more))
 
 
-def paraphrase(
-    task: Task,
-    label: str | None,
-    source: str,
-    *,
-    texts: int,
-    rng: np.random.Generator,
-    temperature: float = 1.0,
-    words: int | None = None,
-) -> Request:
+def paraphrase(task: Task, label: str | None, source: str, **common: Unpack[Common]) -> Request:
     """Make a request for a paraphrase.
 
     Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (with the source's length) and in RPSG (Table 6).
     """
-    return replace(_plain(task, label, texts=texts, rng=rng, temperature=temperature, words=words), source=(source,))
+    return replace(_plain(task, label, **common), source=(source,))
 
 
 def abstracts(task: Task, label: str | None, **common: Unpack[Common]) -> Request:
