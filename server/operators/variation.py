@@ -7,13 +7,13 @@ variations instead of its own embedding, and therefore on where its offspring li
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
 from server.domain import Candidate
-from server.llm.base import Request
 from server.llm.generate import Written
 from server.llm.requests import fill_in, paraphrase
 from server.method import Tools
@@ -56,13 +56,20 @@ def vary(
     Returns:
         The texts of each parent and their models, in the order of the parents.
     """
+    ask = partial(fill_in, blanks=variation.mask) if variation.kind == "fill_in" else paraphrase
     requests, owners = [], []
     for at, (parent, count) in enumerate(parents):
         for start in range(0, count, texts_per_request):
             generator = rng.experiment(tools.experiment_seed, *purpose, at, start)
-            texts = min(texts_per_request, count - start)
-            label = parent.label if with_label else None
-            request = _request(variation, parent.text, label, tools, generator, texts=texts, temperature=temperature)
+            request = ask(
+                tools.task,
+                parent.label if with_label else None,
+                parent.text,
+                texts=min(texts_per_request, count - start),
+                rng=generator,
+                temperature=temperature,
+                words=_length(variation, parent.text, generator),
+            )
             requests.append((parent.model, replace(request, showable=True)))
             owners.append(at)
     written: Written = tools.write(requests)
@@ -72,31 +79,6 @@ def vary(
         variations[owner] += reply
         models[owner] += writers
     return replace(written, texts=variations, models=models)
-
-
-def _request(
-    variation: Variation,
-    parent: str,
-    label: str | None,
-    tools: Tools,
-    generator: np.random.Generator,
-    *,
-    texts: int,
-    temperature: float,
-) -> Request:
-    words = _length(variation, parent, generator)
-    if variation.kind == "fill_in":
-        return fill_in(
-            tools.task,
-            label,
-            parent,
-            blanks=variation.mask,
-            texts=texts,
-            rng=generator,
-            temperature=temperature,
-            words=words,
-        )
-    return paraphrase(tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words)
 
 
 def _length(variation: Variation, text: str, generator: np.random.Generator) -> int | None:
