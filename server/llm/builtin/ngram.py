@@ -66,16 +66,16 @@ class Between:
     """Counts of the tokens that a model has read between each pair of tokens, and after and before each token."""
 
     def __init__(self, texts: Sequence[Sentence]) -> None:
-        self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-        self.after: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        self.before: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.after: defaultdict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.before: defaultdict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for tokens in texts:
             path = (_BEGIN, *tokens, _END)
             for left, middle in pairwise(path):
-                _count(self.after[left], middle)
-                _count(self.before[middle], left)
+                self.after[left][middle] += 1
+                self.before[middle][left] += 1
             for left, middle, right in zip(path, path[1:], path[2:], strict=False):
-                _count(self.inside[left, right], middle)
+                self.inside[left, right][middle] += 1
 
     def unheard(self, tokens: Sentence) -> int:
         """Return the number of sequences of three tokens in a sentence that the model has never read."""
@@ -200,7 +200,3 @@ def _draw(seen: list[_Seen], weights: Sequence[float], rng: random.Random) -> st
         if remaining <= 0:
             return occurrence[0]
     return seen[-1][0]
-
-
-def _count(counts: dict[str, int], token: str) -> None:
-    counts[token] = counts.get(token, 0) + 1
