@@ -247,11 +247,11 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
     target = np.zeros_like(next(iter(sense.values())).vector)
     weight = 1.0
     if request.source:
-        target += unit(_mean(vectors[text] for text in request.source))
+        target += unit(np.mean([vectors[text] for text in request.source], axis=0))
         weight = _DESCRIPTION
     if request.good:
-        good = _mean(vectors[text] for text in request.good)
-        beyond = good - _mean(vectors[text] for text in request.bad) if request.bad else 0.0
+        good = np.mean([vectors[text] for text in request.good], axis=0)
+        beyond = good - np.mean([vectors[text] for text in request.bad], axis=0) if request.bad else 0.0
         target += unit(good + _CONTRAST * beyond)
         weight = _DESCRIPTION
     if request.must:
@@ -263,8 +263,3 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
     for label, _ in request.requested:
         target += weight / len(request.requested) * sense[label].vector
     return unit(target)
-
-
-def _mean(vectors: Iterable[Vector]) -> Vector:
-    mean: Vector = np.stack(list(vectors)).mean(axis=0)
-    return mean
