@@ -107,7 +107,10 @@ def apply_overrides(settings: Settings, overrides: Sequence[str]) -> Settings:
         ConfigError: An override deletes or misspells a setting, or its value is of the wrong type or out of bounds.
     """
     config = OmegaConf.create(mapping_of(settings))
-    parsed = _parsed(overrides)
+    try:
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    except OverrideParseException as error:
+        raise explain_hydra_error(error) from error
     choices = [override for override in parsed if is_group(override.key_or_group)]
     for override in parsed:
         if override.is_delete() or override.is_sweep_override():
@@ -200,13 +203,6 @@ def reload_settings(folder: Path, overrides: Sequence[str]) -> Settings:
             raise CheckpointError("a resumed run keeps its settings", got=override, do=do)
         settings = with_values(settings, {name: None if value == "null" else number(name, value)})
     return settings
-
-
-def _parsed(overrides: Sequence[str]) -> list[Override]:
-    try:
-        return OverridesParser.create().parse_overrides(list(overrides))
-    except OverrideParseException as error:
-        raise explain_hydra_error(error) from error
 
 
 def _has(config: DictConfig, name: str) -> bool:
