@@ -22,7 +22,7 @@ import numpy as np
 from common.validate import in_range, not_empty, positive
 from server.domain import Task
 from server.llm.base import Request
-from server.llm.marks import marks_of
+from server.llm.marks import Marks
 
 
 class Common(TypedDict, total=False):
@@ -173,5 +173,5 @@ def _plain(task: Task, label: str | None, **common: Unpack[Common]) -> Request:
         words=common.get("words"),
         seed=int(common["rng"].integers(2**63)),
         wording=task.wording,
-        marks=marks_of(task),
+        marks=Marks(types=tuple(task.spans.items())) if task.spans else None,
     )
