@@ -93,12 +93,14 @@ def generate(
             if attempt >= MOST_PASSES and order.named in written:
                 continue
             failed[at] = False
-            for i, size in enumerate(_sizes(order.count - len(texts[at]), texts_per_request)):
+            missing = order.count - len(texts[at])
+            for i, start in enumerate(range(0, missing, texts_per_request)):
                 stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.named, attempt, i)
-                requests.append((order.model, write(order, size, stream)))
+                request = write(order, min(texts_per_request, missing - start), stream)
+                requests.append((order.model, request))
                 owners.append(at)
-                kinds[at] = requests[-1][1].prompt
-                zero_shot &= requests[-1][1].zero_shot
+                kinds[at] = request.prompt
+                zero_shot &= request.zero_shot
         for at, answer in zip(owners, call.ask(requests), strict=True):
             texts[at] += answer.texts
             failed[at] |= answer.failed
@@ -227,11 +229,6 @@ def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str
     """Return the labels without a candidate."""
     written = {candidate.named for candidate in candidates}
     return [label for label in labels if label not in written]
-
-
-def _sizes(missing: int, most: int) -> list[int]:
-    """Return the number of texts to request each time: at most `most`, and `missing` in total."""
-    return [min(most, missing - start) for start in range(0, missing, most)]
 
 
 def _cut(texts: list[Text], order: Order, stream: np.random.Generator) -> list[Text]:
