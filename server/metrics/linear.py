@@ -11,9 +11,6 @@ from scipy.special import softmax
 Vectors = NDArray[np.floating]
 
 
-_DIGITS = 6
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearClassifier:
     """A linear classifier: the probability of label c for a vector v is the softmax of v . w_c + b_c.
@@ -47,4 +44,4 @@ class LinearClassifier:
 
 def probabilities_by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
     """Return a mapping from label to probability for each row of (texts, labels), rounded for a file."""
-    return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]
+    return [dict(zip(labels, row, strict=True)) for row in probabilities.round(6).tolist()]

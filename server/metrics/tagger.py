@@ -25,7 +25,6 @@ DEFINITION = (
 
 _OUTSIDE = "O"
 _REACH = 2  # words on either side that a word is judged by
-_ITERATIONS = 200
 
 
 def train_and_tag(train: Sequence[Marked], texts: Sequence[str]) -> list[Spans]:
@@ -42,7 +41,7 @@ def train_and_tag(train: Sequence[Marked], texts: Sequence[str]) -> list[Spans]:
         raise DataError("spans", expected="some in the texts from which the token classifier learns", got="none")
     vocabulary = CountVectorizer(analyzer=list)
     counts = vocabulary.fit_transform(_rows([text.text for text in train]))
-    model = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
+    model = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=200, tol=1e-3), counts, tags)
     chances = model.predict_log_proba(vocabulary.transform(_rows(texts)))
     tokens = [split_tokens(text) for text in texts]
     of_texts = np.split(chances, np.cumsum([len(of_text) for of_text in tokens])[:-1])
