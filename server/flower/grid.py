@@ -11,19 +11,8 @@ from flwr.common.serde import message_from_proto, message_to_proto, recorddict_f
 from flwr.proto.message_pb2 import Message as ProtoMessage
 from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
-from flwr.supercore.run import Run
+from flwr.supercore.run import Run as Run  # noqa: PLC0414 for a Grid in one process
 from flwr.supercore.task_identity import TaskIdentity
-
-__all__ = [
-    "Run",
-    "ask_for_parts_sooner",
-    "become_coordinator",
-    "message_bytes",
-    "message_of",
-    "record_bytes",
-    "record_of",
-    "set_id",
-]
 
 PART_SECONDS = 0.05
 """Seconds before a missing part of a reply is requested again. The wait doubles each time."""
