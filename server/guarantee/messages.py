@@ -77,9 +77,4 @@ def at_most_times(epsilon: float) -> str:
     This number bounds the ratio of a result's probabilities with and without one protected unit.
     """
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
-    return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
-
-
-def _up(value: float, decimals: int) -> float:
-    """Round up at `decimals`, so that a bound stays a bound."""
-    return math.ceil(value * 10.0**decimals) / 10.0**decimals
+    return f"{math.ceil(10 * math.exp(epsilon)) / 10:,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
