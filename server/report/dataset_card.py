@@ -139,23 +139,19 @@ def card(
 
 def card_rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return the texts as rows of the published files; `labels` are in the order of the column `probabilities`."""
-    listed = ({"probabilities": _probabilities(text, labels), "labels": list(text.labels)} for text in texts)
-    return [
-        {name: lists[name] if name in lists else strict(getattr(text, name)) for name in columns}
-        for text, lists in zip(texts, listed, strict=True)
-    ]
+    rows = []
+    for text in texts:
+        row = {name: strict(getattr(text, name)) for name in columns}
+        if "probabilities" in row and text.probabilities is not None:
+            row["probabilities"] = [text.probabilities.get(label, 0.0) for label in labels]
+        rows.append(row)
+    return rows
 
 
 def page(shown: Card) -> str:
     """Return `README.md`: the metadata that hubs read, and the card for people."""
     metadata = yaml.safe_dump(_metadata(shown), sort_keys=False, allow_unicode=True, width=1000)
     return render("dataset.md", card=shown, metadata=metadata, descriptions=vars(catalogue(__package__).columns))
-
-
-def _probabilities(text: Candidate, labels: Sequence[str]) -> list[float] | None:
-    if text.probabilities is None:
-        return None
-    return [text.probabilities.get(label, 0.0) for label in labels]
 
 
 def _metadata(shown: Card) -> dict[str, Any]:
