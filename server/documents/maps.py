@@ -54,10 +54,6 @@ class PrivateMap(Document):
 
 
 def _check(points: tuple[Point, ...]) -> None:
-    """Raise a ValueError if a point cannot be drawn.
-
-    Raises:
-        ValueError: A point is not finite, or does not have two coordinates.
-    """
+    """Raise a ValueError if a point cannot be drawn."""
     if not all(len(point) == 2 and all(map(math.isfinite, point)) for point in points):
         raise ValueError("a point is not two finite numbers")
