@@ -98,10 +98,7 @@ def public_examples(count: int, experiment_seed: int, language: str = "english")
 
 
 def _style(hospital: int) -> tuple[int, int, bool]:
-    """Return wording, layout, and whether the examination comes first.
-
-    The first three hospitals all differ in wording and in layout.
-    """
+    """Return wording, layout, and whether the examination comes first."""
     return hospital % 3, (hospital + hospital // 3) % 3, hospital // 9 % 2 == 1
 
 
