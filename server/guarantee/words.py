@@ -48,11 +48,7 @@ class Guarantee(Document):
 
 
 def guarantee_card(privacy: Privacy | None) -> Guarantee:
-    """Return the guarantee of a run in words.
-
-    Args:
-        privacy: The run's `privacy.json`; None if it is missing or cannot be read.
-    """
+    """Return the guarantee of a run in words; pass None if `privacy.json` is missing or cannot be read."""
     kind, facts = guarantee_kind(privacy), _facts(privacy)
     if privacy and kind is Kind.BOUNDED:
         right = privacy.readers_guesses.right
@@ -107,12 +103,7 @@ def warning(privacy: Privacy | None) -> str | None:
 
 
 def numbers_guarantee(privacy: Privacy, run: str) -> str:
-    """Return the guarantee of released numbers, such as class sums, in sentences for the file of these numbers.
-
-    Args:
-        privacy: The `privacy.json` of the run that asked the parties.
-        run: ID of that run.
-    """
+    """Return the guarantee of numbers, such as class sums, that the run with this ID released, in sentences."""
     return fill_in(catalogue(__package__).numbers, facts=privacy, run=run)
 
 
