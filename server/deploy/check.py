@@ -33,9 +33,6 @@ from server.tasks.sources import Source
 Probe = Callable[[], tuple[str, str]]
 """Function that builds one part, and returns its digest (or an empty text) and a description."""
 
-_SHORT = 16
-"""Number of hex digits of a digest in the table."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFinding:
@@ -116,11 +113,10 @@ def preflight(settings: Settings) -> list[PartFinding]:
 
 
 def _table(findings: list[PartFinding]) -> Iterator[str]:
-    widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
+    part, name = (max(len(getattr(finding, column)) for finding in findings) for column in ("part", "name"))
     for finding in findings:
-        digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
         state = "ok     " if finding.ok else "MISSING"
-        line = f"{state}  {finding.part:{widths[0]}}  {finding.name:{widths[1]}}  {digest}  {finding.detail}"
+        line = f"{state}  {finding.part:{part}}  {finding.name:{name}}  {finding.digest:16.16}  {finding.detail}"
         yield line.rstrip()
 
 
