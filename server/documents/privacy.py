@@ -87,16 +87,6 @@ class StatedQuery(Document):
     noise_multiplier: float | None = field(default=None, metadata=ABSENT)
 
     @property
-    def candidates(self) -> int:
-        """Number of texts from which the query chooses, for a query that makes a choice."""
-        return int(self.parameters["candidates"])
-
-    @property
-    def steps(self) -> int:
-        """Number of training steps, for a query that trains a model."""
-        return int(self.parameters["steps"])
-
-    @property
     def directions(self) -> tuple[str, ...]:
         """Directions of votes, all with equally many entries in the answer; empty for a query that is not for votes."""
         if self.kind != "votes":
