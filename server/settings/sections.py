@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from common import validate
-from server.settings.bounds import Count, NotNegative, OptionalCount, Temperature, check_bounds
+from server.settings.bounds import Count, NotNegative, OptionalCount, Probability, Temperature, check_bounds, one_of
 
 TARGET = "_target_"
 """Hydra's key for the class or function that builds a part."""
@@ -127,18 +128,14 @@ class PrivacyTarget:
         max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
     """
 
-    epsilon: float = 4.0
-    delta: float = 1e-5
-    calibration: str = "tight"
-    unit: str = "sample"
-    max_records: int = 1
+    epsilon: Annotated[float, partial(validate.positive, infinite=True)] = 4.0
+    delta: Probability = 1e-5
+    calibration: Annotated[str, one_of("tight", "paper")] = "tight"
+    unit: Annotated[str, one_of("sample", "user")] = "sample"
+    max_records: Count = 1
 
     def __post_init__(self) -> None:
-        validate.positive(epsilon=self.epsilon, infinite=True)
-        validate.probability(delta=self.delta)
-        validate.one_of("calibration", self.calibration, among=("tight", "paper"))
-        validate.one_of("unit", self.unit, among=("sample", "user"))
-        validate.integers(1, max_records=self.max_records)
+        check_bounds(self)
 
 
 NO_LABELS = "unlabelled"
