@@ -102,10 +102,7 @@ def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
 def forecast_sentence(plan: Plan, compared: Mapping[str, int], records: int | None) -> str:
     """Return a sentence on the signal of a plan's answers, for hospitals to read before they decide.
 
-    Args:
-        plan: The plan with its noise.
-        compared: Number of candidates or similar items, keyed by query (`Method.compared`).
-        records: Expected number of all records; None if it is unknown.
+    The arguments are the same as for `signals`.
     """
     if not plan.queries:
         return "no answer is asked for"
