@@ -49,11 +49,7 @@ class Document:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the document from the text of its file.
-
-        Raises:
-            LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
-        """
+        """Return the document from the text of its file; errors are those of `of_file`."""
         return cls.of_file(json.loads(text))
 
     @classmethod
