@@ -146,10 +146,7 @@ def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int, 
         if high == most:
             return None
         low, high = high, min(max(high + 1, round(_STEP * high)), most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect_left(range(high), True, lo=low + 1, key=enough)
 
 
 def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
