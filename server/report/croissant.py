@@ -22,12 +22,7 @@ _TYPES = {"round": "sc:Integer", "weight": "sc:Float", "probabilities": "sc:Floa
 
 
 def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
-    """Return the content of `croissant.json`.
-
-    Args:
-        card: The data set's card.
-        digests: SHA-256, in hex, of each file of texts, keyed by the file's path in the folder.
-    """
+    """Return the content of `croissant.json`; `digests` has each file's SHA-256, in hex, by its path in the folder."""
     terms, parts = card.terms, [part for part in (SYNTHETIC, TRANSFER) if f"{part}/{PARQUET}" in digests]
     stated = {
         "@context": json.loads((resources.files(__package__) / "templates" / _CONTEXT).read_text("utf-8")),

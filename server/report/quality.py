@@ -150,14 +150,8 @@ def read_quality(metrics: Metrics) -> Quality:
     )
 
 
-def reason_not_measured(metrics: Metrics, *, complete: bool = True, texts: int = 1) -> str:
-    """Return a clause that says why a run has no accuracy and no distance from real texts.
-
-    Args:
-        metrics: Figures, without such a one.
-        complete: Whether the run reached its end.
-        texts: Number of its texts.
-    """
+def reason_not_measured(metrics: Metrics, *, complete: bool, texts: int) -> str:
+    """Return a clause that says why a run with this number of texts has no accuracy and no distance from real texts."""
     if not complete:
         return "the run has not reached its end"
     if not texts:

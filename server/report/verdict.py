@@ -98,15 +98,10 @@ def reach_verdict(
     missing: str = NO_TEST_TEXTS,
     noise: bool = False,
 ) -> Verdict:
-    """Return the verdict on a run.
+    """Return the verdict on a run with these numbers of texts and of weaknesses.
 
-    Args:
-        guarantee: The run's guarantee.
-        quality: The figures.
-        texts: Number of texts.
-        weaknesses: Number of weaknesses that the report names.
-        missing: Why a figure is not there.
-        noise: Whether all votes were noise. A gain is then not said to come from the hospitals' answers.
+    `missing` says why a figure is not there. If all votes were `noise`, a gain is not said to come from the hospitals'
+    answers.
     """
     judgement = judge(quality, noise=noise)
     real = quality.measure != DISTANCE and quality.real is not None
