@@ -42,12 +42,7 @@ own 5 s, 4 calls failed in the first phase with 30 hospitals on a busy machine, 
 
 
 class Guard:
-    """An ASGI application that forwards requests with the token in `Authorization: Bearer TOKEN`, and rejects others.
-
-    Args:
-        application: The application of SuperLink, which receives the permitted requests.
-        token: The token.
-    """
+    """An ASGI application that forwards requests with `Authorization: Bearer TOKEN` to another, and rejects others."""
 
     def __init__(self, application: ASGIApp, token: str) -> None:
         self._application = application
