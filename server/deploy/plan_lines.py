@@ -6,7 +6,6 @@ forecast is for the most that the hospitals declare; since they may have far few
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from common.errors import CaucusError
@@ -28,19 +27,6 @@ from server.settings.schema import Settings
 ADVICE = f"Take method=class_sums, or guess the number of all records ({EXPECTED_RECORDS})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foresight:
-    """The forecast of a run's answers.
-
-    Attributes:
-        lines: The lines that `plan` prints on cost, signal and noise, and advice.
-        noise: Names of the queries whose votes will be noise, or may be if the number of records is not known.
-    """
-
-    lines: tuple[str, ...]
-    noise: tuple[str, ...]
-
-
 def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the short form from the guarantee and the facts of `plan_command.forwards`."""
     yield from _answers(privacy, facts)
@@ -48,8 +34,12 @@ def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     yield from _ending(facts)
 
 
-def foresee(settings: Settings, parts: RunComponents, most: int) -> Foresight:
-    """Return the forecast of a run's answers; the hospitals together declare `most` records."""
+def foresee(settings: Settings, parts: RunComponents, most: int) -> tuple[list[str], list[str]]:
+    """Return the forecast of a run's answers; the hospitals together declare `most` records.
+
+    It consists of the lines that `plan` prints on cost, signal and noise, and advice, and of the names of the queries
+    whose votes will be noise, or may be if the number of records is not known.
+    """
     plan, compared, guess = parts.plan, parts.method.compared(parts.source.task()), expected_records(settings)
     records, needed = guess or most, HOPELESS if guess else CLEAR
     privacy, facts = facts_of(plan, compared, records, earlier=parts.earlier)
@@ -59,19 +49,19 @@ def foresee(settings: Settings, parts: RunComponents, most: int) -> Foresight:
         lines.insert(0, f"{most_declared}; else: {EXPECTED_RECORDS}")
     votes = [signal for signal in signals(plan, compared, records) if signal.kind == VotesSpec.kind]
     noise = [] if parts.earlier else [signal.query for signal in votes if signal.ratio < needed]
-    return Foresight(lines=tuple(lines), noise=tuple(noise))
+    return lines, noise
 
 
-def check_agreed(foresight: Foresight, *, yes: bool) -> None:
+def check_agreed(noise: Sequence[str], *, yes: bool) -> None:
     """Ask whether to spend ε on votes that are likely to be noise, if there are any and it was not agreed before.
 
     Raises:
         ConfigError: There is no terminal to ask at.
         CaucusError: The answer was no.
     """
-    if yes or not foresight.noise:
+    if yes or not noise:
         return
-    what = f"votes that are likely to be noise ({series(foresight.noise, 'and')})"
+    what = f"votes that are likely to be noise ({series(noise, 'and')})"
     do = f"{ADVICE}; or --yes asks the hospitals all the same"
     if not is_agreed(f"{what}: ask the hospitals all the same, which spends their epsilon?", what=what, do=do):
         raise CaucusError("no hospital was asked", do=ADVICE)

@@ -173,9 +173,9 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
     yield taking_part(parts.plan.labels)
-    foresight = foresee(run, parts, sum(entry.party.max_records for entry in enrolled_parties(settings)))
-    yield from foresight.lines
-    check_agreed(foresight, yes=yes)
+    lines, noise = foresee(run, parts, sum(entry.party.max_records for entry in enrolled_parties(settings)))
+    yield from lines
+    check_agreed(noise, yes=yes)
     if not yes:
         check_calls(expected_calls(run, parts), run, parts)
     store(with_values(run, AGREED), folder)
