@@ -31,9 +31,6 @@ def task_from(settings: LabelledFilesSettings) -> Task:
         raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
     unlabelled = settings.labels == NO_LABELS
     headings = _headings(settings.sections)
-    per_text = settings.labels_per_text
-    if headings:
-        per_text = settings.sections_per_text or len(headings)
     task = Task(
         name=name,
         kind=_text(settings.kind, "task.kind"),
@@ -41,7 +38,7 @@ def task_from(settings: LabelledFilesSettings) -> Task:
         attributes=tuple(_text(attribute, "task.attributes") for attribute in settings.attributes),
         wording=_wording(settings.wording, "section" if headings else Wording().label),
         language=settings.language,
-        labels_per_text=1 if unlabelled else per_text,
+        labels_per_text=(settings.sections_per_text or len(headings)) if headings else settings.labels_per_text,
         spans=_spans(settings.spans),
         sectioned=bool(headings),
     )
