@@ -4,7 +4,8 @@
    records' lengths, as a range found by the sparse vector technique and a histogram over this range; the keywords
    nearest to each label's records, among those that the models list for the label; and the similarity of pairs of
    records. The keywords are listed before anything is asked: a keyword is usable if it has one to four words in the
-   task's usual script, and the run stops if fewer than half of a label's are (`server/operators/metadata.py`).
+   task's usual script, and the run stops if fewer than half of a label's are in each of three attempts
+   (`server/operators/metadata.py`).
 Then, in generation t of T:
 1. At t = 0 the population consists of new texts with a label, keyword and length drawn from the metadata. Later it
    consists of the elites and their offspring: rewritten elites, elites with half of their words replaced, crossovers of
