@@ -8,11 +8,10 @@ from functools import cache
 from importlib.metadata import packages_distributions
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from common.system.packages import NAMES
-from tests.support.requirements import EXTRAS, PROJECT, ROOT, brought, everything
+from tests.support.requirements import EXTRAS, PROJECT, REQUIREMENTS, ROOT, brought, everything
 from tests.support.without_packages import run_without
 
 NOT_AT_A_HOSPITAL = {
@@ -156,12 +155,9 @@ def test_a_hospital_gets_no_torch_and_no_client_of_a_remote_model():
 
 def test_a_requirement_has_the_same_range_wherever_it_stands():
     ranges = {}
-    for requirement in map(
-        Requirement, [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
-    ):
-        if requirement.name != PROJECT["name"]:
-            ranges.setdefault(requirement.name, set()).add(str(requirement.specifier))
-            assert {bound.operator for bound in requirement.specifier} == {">=", "<"}, requirement
+    for requirement in REQUIREMENTS:
+        ranges.setdefault(requirement.name, set()).add(str(requirement.specifier))
+        assert {bound.operator for bound in requirement.specifier} == {">=", "<"}, requirement
     assert {name: specifiers for name, specifiers in ranges.items() if len(specifiers) > 1} == {}
 
 

@@ -11,6 +11,13 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+REQUIREMENTS = [
+    requirement
+    for lines in (PROJECT["dependencies"], *EXTRAS.values())
+    for requirement in map(Requirement, lines)
+    if requirement.name != PROJECT["name"]
+]
+"""All requirements on other distributions, each wherever it stands."""
 
 
 def brought(requirements):
