@@ -3,7 +3,6 @@
 import importlib.util
 import re
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,10 @@ from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_records, check_secret
 from tests.support.enrolment import PARTY, invitation
 from tests.support.helm import CHART, HelmError, lint, rendered
+from tests.support.requirements import PROJECT
 
 pytest.importorskip("helm_python", reason="its wheels are for few machines")
 
-ROOT = CHART.parents[2]
 COMPOSE = yaml.safe_load((CHART.parent / "compose.yaml").read_text())["services"]
 VERSIONS = ("1.27", "1.37")
 """The oldest that the chart takes, and the newest that the schemas know."""
@@ -206,9 +205,8 @@ def test_a_coordinator_without_keys_of_models_connects_to_nothing():
 
 
 def test_the_chart_is_of_this_version():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert chart["version"] == chart["appVersion"] == PROJECT["version"]
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 import argparse
 import subprocess
 import sys
-import tomllib
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 from hydra.errors import HydraException, InstantiationException
@@ -17,8 +15,8 @@ from common.secagg.messages import VERSION
 from common.system.commands import exit_code
 from server import command as coordinator
 from server.failure import WRONG_SETTINGS
+from tests.support.requirements import PROJECT
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 PROGRAMS = PROJECT["scripts"]
 WRONG = {
     errors.ConfigError,

@@ -10,19 +10,16 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-import tomllib
 import venv
 import zipfile
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from common.system.packages import NAMES
 from common.versions import DISTRIBUTION
+from tests.support.requirements import PROJECT, ROOT
 
-ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SMALL = ("method.samples=36", "method.rounds=2", "task.records_per_party=16", "task.test_records=24")
 LABORATORY = "simulations/laboratory/"
 HOSPITAL = "configs/deployment/hospital"

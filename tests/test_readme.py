@@ -3,7 +3,6 @@
 import importlib.util
 import re
 import shlex
-import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from server.command import MODULES as COORDINATOR
 from server.command import main as coordinator
 from server.prepare.compose import compose_settings
 from server.settings.reading import mapping_of
+from tests.support.requirements import PROJECT, ROOT
 from tests.support.runs import command, labelled, read, tiny
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "tests")
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
@@ -80,11 +79,10 @@ def test_a_table_has_a_head_and_rows_of_its_width(page):
 
 
 def test_every_command_is_one_that_the_package_installs():
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
     verbs = {"caucus-coordinator": sum(COORDINATOR.values(), ()), "caucus-party": sum(PARTY.values(), ())}
     for _, words in COMMANDS:
         name = Path(words[0]).name
-        assert name in scripts
+        assert name in PROJECT["scripts"]
         assert name not in verbs or words[1] in verbs[name], words
 
 
@@ -237,6 +235,6 @@ def test_every_file_that_a_readme_names_exists(page):
 
 def test_the_citation_is_of_this_version_and_the_changes_have_its_date():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    assert citation["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert citation["version"] == PROJECT["version"]
     assert f"\n## {citation['version']} - {citation['date-released']}\n" in TEXTS[".github/CHANGELOG.md"]
     assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)

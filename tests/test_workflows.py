@@ -1,17 +1,15 @@
 """Workflows, hooks and updates of the repository are YAML and name what exists; what runs them is elsewhere."""
 
 import re
-import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-ROOT = Path(__file__).parents[1]
+from tests.support.requirements import PROJECT, ROOT
+
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in (ROOT / ".github/workflows").glob("*.yml")}
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def jobs():
