@@ -49,13 +49,16 @@ HOSPITAL = {
 SIDE = {"coordinator": COORDINATOR, "hospital": HOSPITAL, "both": COORDINATOR | HOSPITAL}
 
 
+def manifests_of(values, part=""):
+    """All manifests with these values, or those of one part."""
+    texts = [text for name, text in rendered(values).items() if part in {"", name.removesuffix(".yaml")}]
+    return [manifest for text in texts for manifest in yaml.safe_load_all(text) if manifest]
+
+
 @pytest.fixture(scope="module")
 def manifests():
     """All manifests of each choice of sides."""
-    return {
-        name: [manifest for text in rendered(values).values() for manifest in yaml.safe_load_all(text) if manifest]
-        for name, values in SIDE.items()
-    }
+    return {name: manifests_of(values) for name, values in SIDE.items()}
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +109,7 @@ def test_a_schema_that_a_manifest_does_not_fit_says_so(manifests):
 
 
 def test_without_a_side_there_is_nothing():
-    assert not [document for text in rendered({}).values() for document in yaml.safe_load_all(text) if document]
+    assert manifests_of({}) == []
 
 
 @pytest.mark.parametrize(
@@ -199,8 +202,7 @@ def test_the_halves_share_a_socket_and_nothing_else(pods):
 
 
 def test_a_coordinator_without_keys_of_models_connects_to_nothing():
-    texts = rendered({"coordinator": {"enabled": True, "address": "coordinator.example"}})
-    *_, rules = yaml.safe_load_all(texts["coordinator.yaml"])
+    *_, rules = manifests_of({"coordinator": {"enabled": True, "address": "coordinator.example"}}, "coordinator")
     assert rules["spec"]["egress"] == []
 
 
@@ -226,18 +228,11 @@ def given(tmp_path, capsys):
 
 def prepared(part, values, root, secrets):
     """Run the script of a pod's first container, with its volumes below a folder of this machine."""
-    manifest = next(
-        document
-        for document in yaml.safe_load_all(rendered(values)[f"{part}.yaml"])
-        if document["kind"] == "StatefulSet"
-    )
-    config = next(
-        document for document in yaml.safe_load_all(rendered(values)[f"{part}.yaml"]) if document["kind"] == "ConfigMap"
-    )
-    (container,) = manifest["spec"]["template"]["spec"]["initContainers"]
+    of_kind = {manifest["kind"]: manifest for manifest in manifests_of(values, part)}
+    (container,) = of_kind["StatefulSet"]["spec"]["template"]["spec"]["initContainers"]
     for mount in container["volumeMounts"]:
         Path(f"{root}{mount['mountPath']}").mkdir(parents=True, exist_ok=True)
-    for name, content in config["data"].items():
+    for name, content in of_kind["ConfigMap"]["data"].items():
         (root / "given" / "settings" / name).write_text(content)
     for path, content in secrets.items():
         (root / "given" / path).write_bytes(content)
@@ -284,6 +279,5 @@ def test_the_relay_behind_a_proxy_has_its_login_and_connects_to_it_alone(given, 
     relay = prepared("relay", values, tmp_path / "relay", node | {"node/proxy.login": b"user:password\n"})
     assert relay.proxy == "http://proxy.hospital:3128/"
     assert login(relay.node) == ("user", "password")
-    manifests = yaml.safe_load_all(rendered(values)["relay.yaml"])
-    (policy,) = (manifest["spec"] for manifest in manifests if manifest["kind"] == "NetworkPolicy")
+    (policy,) = (each["spec"] for each in manifests_of(values, "relay") if each["kind"] == "NetworkPolicy")
     assert sorted(port["port"] for rule in policy["egress"] for port in rule["ports"]) == [53, 53, 3128]
