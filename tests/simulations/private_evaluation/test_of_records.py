@@ -1,7 +1,6 @@
 import json
 import math
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -20,12 +19,6 @@ from tests.support.documents import privacy_json
 from tests.support.embedding_endpoint import remote_encoder
 from tests.support.federations import ENCODER
 from tests.support.measured_texts import FAST, assert_whole, candidates, measured_parts, records
-
-
-@pytest.fixture
-def endpoint(monkeypatch):
-    return partial(remote_encoder, monkeypatch)
-
 
 OWN = ("private", "sites", "canaries", "style_site", "epsilon")
 
@@ -97,8 +90,8 @@ def test_copies_of_records_are_disclosures_and_texts_of_nobody_are_not():
     assert "20 or more" in few["rare_word_sequences"].reason
 
 
-def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpoint):
-    encoder, sent = endpoint(lambda texts: ([[len(text), 1.0] for text in texts], 200))
+def test_no_private_record_is_sent_to_an_endpoint_by_the_comparison_of_a_simulation(monkeypatch):
+    encoder, sent = remote_encoder(monkeypatch, lambda texts: ([[len(text), 1.0] for text in texts], 200))
     evaluation = Evaluation(model="encoder", embedding=encoder, metrics=["utility"])
     held_out, private = [Record("held out", "a"), Record("so is this", "b")], [Record("zyxcanary", "a")]
     measured = MeasuredWithRecords(
@@ -116,7 +109,7 @@ def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpo
     assert "zyxcanary" not in str(sent)
 
 
-def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
+def test_a_baseline_of_private_records_does_not_begin_with_an_endpoint(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-word")
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "task.public_notes=60"]
     private = [Record("zyxcanary", "a"), Record("b", "b")]
