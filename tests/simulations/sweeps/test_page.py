@@ -7,6 +7,7 @@ import pytest
 
 from simulations.sweeps.render import write_table
 from simulations.sweeps.table import read_table
+from tests.support.documents import edit
 from tests.support.pages import Page
 from tests.support.sweeps import run
 
@@ -49,9 +50,7 @@ def test_a_run_without_a_guarantee_is_said_to_have_none_in_the_banner_the_rows_t
 
 
 def test_a_run_that_asked_nobody_has_spent_nothing(tmp_path):
-    path = run(tmp_path, 0, ["method=fusegen"], 0.7)
-    privacy = json.loads((path / "privacy.json").read_text()) | {"queries": [], "planned_epsilon": 0.0}
-    (path / "privacy.json").write_text(json.dumps(privacy))
+    edit(run(tmp_path, 0, ["method=fusegen"], 0.7), "privacy.json", queries=[], planned_epsilon=0.0)
     one = read_table(tmp_path).runs.loc["0"]
     assert (one.epsilon, one.unprotected) == (0.0, False)
 

@@ -16,7 +16,7 @@ from simulations.sweeps.combinations import SweepCallback, record_failure, resum
 from simulations.sweeps.render import as_markdown, as_text, markdown_row, write_table
 from simulations.sweeps.runs import FAILURE
 from simulations.sweeps.table import read_table
-from tests.support.documents import privacy_json, round_json, summary_json
+from tests.support.documents import edit, privacy_json, round_json
 from tests.support.runs import command
 from tests.support.sweeps import run
 
@@ -66,7 +66,7 @@ def test_any_figure_and_the_wall_time_can_be_a_column(tmp_path):
         path = run(tmp_path, number, "ours", 0.7, experiment=experiment)
         figures = {"fidelity": {"mean_distance": {"value": distance}}, "membership": {"PPL": {"reason": "too few"}}}
         (path / "metrics.json").write_text(json.dumps({"synthetic": {"accuracy": 0.7}, **figures}))
-        (path / "run.json").write_text(json.dumps(summary_json(seconds=40.0 + 20 * number)))
+        edit(path, "run.json", seconds=40.0 + 20 * number)
     head, *_, ours = cells_of(as_markdown(read_table(tmp_path)))
     assert head[3:7] == ["ε", "fidelity: mean distance", "membership: PPL", "seconds"]
     assert ours[:7] == ["ours", "2", "70.0 ± 0.0", "4", "0.5 ± 0.35", "–", "50 ± 14"]
@@ -171,10 +171,8 @@ def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printe
     for number in range(8):
         row = [f"method={'wasp' if number < 4 else 'aug_pe'}", f"privacy.epsilon={1 + number % 2 * 7}"]
         path = run(tmp_path, number, [*row, f"federation.parties={number // 2 % 2 + 2}"], 0.1 * number + 0.1)
-        facts = summary_json(method=row[0][7:], parties=number // 2 % 2 + 2, seconds=2.0)
-        (path / "run.json").write_text(json.dumps(facts))
-        privacy = json.loads((path / "privacy.json").read_text()) | {"epsilon": 1 + number % 2 * 7}
-        (path / "privacy.json").write_text(json.dumps(privacy))
+        edit(path, "run.json", method=row[0][7:], parties=number // 2 % 2 + 2, seconds=2.0)
+        edit(path, "privacy.json", epsilon=1 + number % 2 * 7)
         tokens = {"input": 5, "output": 5}
         lines = [round_json(at, fid=value, tokens=tokens) for at, value in enumerate((3.0, None, 1.0 + number), 1)]
         (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
