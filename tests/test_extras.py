@@ -94,8 +94,6 @@ def test_an_import_is_seen_wherever_it_stands():
     blocks = (
         "try: import a\nexcept E: import b\nelse: import c\nfinally: from d.x import y\n",
         "def f():\n if x: import e",
-    )
-    blocks += (
         "match x:\n case 1: import g\n",
         "class C:\n with x: import h, os",
         "if TYPE_CHECKING: import i\nelse: import j",
