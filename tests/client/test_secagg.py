@@ -1,7 +1,7 @@
 import copy
-import dataclasses
 import gc
 import pickle
+from dataclasses import replace
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -29,14 +29,6 @@ from tests.support.secagg_rounds import LENGTH, Run, entropy, identity, roster, 
 
 ZEROS = np.zeros(LENGTH, dtype=np.int64)
 SPARSE = {"count": 12, "degree": 6, "threshold": 4}
-
-
-def with_key(advert, **changes):
-    return dataclasses.replace(advert, **changes)
-
-
-def sealed_for(run, receiver):
-    return {sender: sealed[receiver] for sender, sealed in run.sealed.items() if receiver in sealed}
 
 
 # Step 1
@@ -112,15 +104,15 @@ def test_each_neighbour_gets_one_ciphertext():
         (lambda keys: keys | {0: keys[1]}, PublicKeyError, "this party's own"),
         (lambda keys: keys | {2: keys[1]}, PublicKeyError, "repeated one; at party 2"),
         (
-            lambda keys: keys | {2: with_key(keys[2], seal_public=keys[1].mask_publics[2])},
+            lambda keys: keys | {2: replace(keys[2], seal_public=keys[1].mask_publics[2])},
             PublicKeyError,
             "repeated one; at party 2",
         ),
-        (lambda keys: keys | {2: with_key(keys[2], mask_publics=keys[2].mask_publics[:2])}, PublicKeyError, "3 for"),
+        (lambda keys: keys | {2: replace(keys[2], mask_publics=keys[2].mask_publics[:2])}, PublicKeyError, "3 for"),
         (lambda keys: {0: keys[0], 1: keys[1]}, DropoutError, "at least 3; got 2; at share"),
-        (lambda keys: keys | {2: with_key(keys[2], seal_public=bytes(32))}, PublicKeyError, "party 2"),
+        (lambda keys: keys | {2: replace(keys[2], seal_public=bytes(32))}, PublicKeyError, "party 2"),
         (
-            lambda keys: keys | {2: with_key(keys[2], mask_publics=(*keys[2].mask_publics[:2], bytes(32)))},
+            lambda keys: keys | {2: replace(keys[2], mask_publics=(*keys[2].mask_publics[:2], bytes(32)))},
             PublicKeyError,
             "party 2",
         ),
@@ -147,7 +139,7 @@ def test_keys_that_the_coordinator_put_in_place_of_a_party_s_are_refused():
     run = Run(setup(malicious=True)).advertise()
     advert = Run(setup(malicious=True), salt=1).begin(1)[1]
     with pytest.raises(SignatureError, match="party 1"):
-        run.parties[0].share(run.adverts | {1: with_key(advert, signature=run.adverts[1].signature)})
+        run.parties[0].share(run.adverts | {1: replace(advert, signature=run.adverts[1].signature)})
 
 
 # Step 2, receiving
