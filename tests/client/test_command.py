@@ -9,13 +9,9 @@ from client.command import main
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import ReleasedAnswers, epsilon
 from common.privacy.sensitivity import Sensitivity
+from tests.support.ledgers import RELEASE as VOTES
+from tests.support.ledgers import reservation
 
-VOTES = ReleasedAnswers(
-    mechanism="gaussian",
-    sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
-    scale=20.0,
-    shares=3,
-)
 SEXES = ReleasedAnswers(
     mechanism="laplace", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1, shifts=(1,)), scale=4.0
 )
@@ -32,16 +28,12 @@ def path(tmp_path):
     data_set = ledger.data_set([RECORD])
     ledger.sample_key("first", "draw", KEY)
     for index, release in enumerate((SEXES, VOTES)):
-        ledger.reserve(**place("first", index), release=release, data_set=data_set)
+        ledger.reserve(**reservation(run="first", index=index, release=release, data_set=data_set))
     ledger.survivors("first", 0, {0, 1, 2})
     ledger.commit("first", 0)
     ledger.keep("first", 1, ANSWER)
-    ledger.reserve(**place("second", 0), release=VOTES)
+    ledger.reserve(**reservation(run="second"))
     return path
-
-
-def place(run, index):
-    return {"run": run, "index": index, "plan_digest": bytes([1]) * 32, "query_digest": bytes([2]) * 32}
 
 
 def output_of(capsys, *arguments):
@@ -94,7 +86,7 @@ def test_show_at_another_delta_as_json(path, capsys):
 
 
 def test_without_noise_epsilon_is_infinite(path, capsys):
-    Ledger(path).reserve(**place("open", 0), release=dataclasses.replace(VOTES, scale=0.0))
+    Ledger(path).reserve(**reservation(run="open", release=dataclasses.replace(VOTES, scale=0.0)))
     output = {line.split()[0]: line.split()[-1] for line in output_of(capsys, "show", path).splitlines()}
     assert [run for run, epsilon in output.items() if epsilon == "infinite"] == ["open", "all"]
     assert json.loads(output_of(capsys, "show", path, "--json"))["all"]["epsilon"] == "inf"
