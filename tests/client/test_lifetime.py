@@ -1,6 +1,5 @@
 """What a party's service holds to over all runs: its limits for each record, and a ledger that can be written."""
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -14,6 +13,7 @@ from common.messages import Reason
 from common.privacy.accountant import epsilon_by_norm
 from common.queries.votes import VotesSpec
 from tests.support.federations import OPEN, lenient, plan, query, records, service
+from tests.support.ledgers import edited
 from tests.support.party_requests import PLAIN, opened, send
 
 FOR_ONE_RUN = lenient(lifetime_epsilon=5.0, lifetime_delta=1e-5)
@@ -112,12 +112,10 @@ def test_a_full_disk_gives_a_coarse_refusal_and_no_answer(tmp_path, monkeypatch,
 def test_an_edited_ledger_gives_a_coarse_refusal_and_no_answer(tmp_path, caplog):
     party = opened(tmp_path)
     assert isinstance(send(party, m.Ask(query())), m.Answer)
-    with sqlite3.connect(tmp_path / "party-0.db") as database:
-        (trigger,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'no UPDATE ON events'").fetchone()
-        database.execute('DROP TRIGGER "no UPDATE ON events"')
-        database.execute("""UPDATE events SET body = replace(body, '"scale"', '"scala"') WHERE sequence = 1""")
-        database.execute(trigger)
-    database.close()
+    edited(
+        tmp_path / "party-0.db",
+        """UPDATE events SET body = replace(body, '"scale"', '"scala"') WHERE sequence = 1""",
+    )
     assert send(party, m.Ask(query(1)), index=1) == m.Refusal(Reason.INTERNAL)
     assert send(party, m.Open(PLAIN.to_json()), run="other") == m.Refusal(Reason.INTERNAL)
     assert "is damaged" in caplog.text
