@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from client.approval.entries import approvals, decide, find_entry
+from client.approval.entries import approvals, decide, find_entry, path_of
 from client.audit_log import AuditLog, account
 from client.command import main
 from client.deploy.audit_reading import accepted_ledgers, last_of_audit
@@ -109,18 +109,12 @@ def test_without_a_note_of_the_runs_a_person_is_asked_and_the_plans_are_charged_
     head.write_text(head.read_text().split()[0]) if note != "lost" else head.unlink()
     if log == "moved away":
         (lost / "private" / "audit.jsonl").unlink()
-        path = next((lost / "private" / "runs").glob(f"*{_file(lost, LATER)}"))
+        path = path_of(lost / "private", LATER, SECOND.digest().hex())
         path.write_text(json.dumps(json.loads(path.read_text()) | {"data": "admitted"}))
     said(capsys, "ledger", "accept", lost)
     assert main(["ledger", "accept", str(lost), "--lost", "0"]) == 0
     assert epsilon(ledger(lost).releases(), 1e-5) == epsilon(true(lost), 1e-5)
     assert "caucus-party rotate" in capsys.readouterr().out
-
-
-def _file(folder, run):
-    """The name of the file of a run's entry."""
-    paths = (folder / "private" / "runs").glob("*.json")
-    return next(path.name for path in paths if json.loads(path.read_text())["run"] == run)
 
 
 @pytest.mark.parametrize("had", range(SECOND.total_queries + 1))
