@@ -6,7 +6,6 @@ commit it. Digests and times differ from run to run, and are left out.
 
 import json
 import math
-import os
 import re
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
 from tests.support.federations import plan
 from tests.support.hospital import change, opened
+from tests.support.screens import assert_accepted
 
 SCREENS = Path(__file__).parent / "screens"
 VARIABLE = {
@@ -40,10 +40,7 @@ def check_stored(name, shown):
     """Compare a text with the stored one of this name, apart from digests and times."""
     for pattern, word in VARIABLE.items():
         shown = re.sub(pattern, word, shown)
-    path = SCREENS / f"{name}.txt"
-    if os.environ.get("ACCEPT") == "yes":
-        path.write_text(shown, encoding="utf-8")
-    assert shown == path.read_text(encoding="utf-8")
+    assert_accepted(shown, SCREENS / f"{name}.txt")
 
 
 def test_screen_of_a_plain_plan(made, capsys):
