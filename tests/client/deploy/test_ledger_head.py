@@ -32,8 +32,8 @@ def charge(service, index):
     service._noted_head.write(service._ledger)
 
 
-def interrupted(path, copy):
-    """Copy a ledger and its journal in the middle of a write, as a crash leaves them."""
+def interrupt(path, copy):
+    """Leave a ledger and its journal as they are copied in the middle of a write: as a crash leaves them."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("PRAGMA cache_size = 1")
         database.execute("BEGIN IMMEDIATE")
@@ -41,6 +41,8 @@ def interrupted(path, copy):
         for suffix in ("", "-journal"):
             shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
         database.execute("ROLLBACK")
+    for suffix in ("", "-journal"):
+        shutil.copy(f"{copy}{suffix}", f"{path}{suffix}")
 
 
 def started(folder):
@@ -78,9 +80,7 @@ def test_what_the_service_would_start_with_is_not_charged_twice(hospital, capsys
 
 def test_an_interrupted_write_is_undone_and_nothing_is_charged_for_it(hospital, tmp_path, capsys):
     path = hospital / "private" / "ledger.db"
-    interrupted(path, tmp_path / "copy.db")
-    for suffix in ("", "-journal"):
-        shutil.copy(tmp_path / f"copy.db{suffix}", f"{path}{suffix}")
+    interrupt(path, tmp_path / "copy.db")
     for command in (("status", hospital), ("ledger", "verify", path), ("ledger", "backup", path, tmp_path / "backup")):
         assert "nothing is" in said(capsys, *command, code=1)
     said(capsys, "ledger", "accept", hospital, "--lost", "inf")
@@ -142,9 +142,7 @@ def test_start_ends_with_the_reason_over_a_ledger_that_the_service_refuses(hospi
     supervised = []
     monkeypatch.setattr(processes, "supervise", lambda *_, **__: supervised.append(1))
     path = hospital / "private" / "ledger.db"
-    interrupted(path, tmp_path / "copy.db")
-    for suffix in ("", "-journal"):
-        shutil.copy(tmp_path / f"copy.db{suffix}", f"{path}{suffix}")
+    interrupt(path, tmp_path / "copy.db")
     assert main(["start", str(hospital)]) == 0  # the service undoes that by itself
     older = path.read_bytes()
     charge(started(hospital), 1)
