@@ -1,4 +1,6 @@
 import math
+from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,9 +10,10 @@ from client.records import embed_records
 from client.session import RefusalError
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
+from common.messages import Reason
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import digest
-from common.queries.votes import Votes, VotesSpec
+from common.queries.votes import VotesSpec
 from tests.support.federations import ENCODER, LABELS, OPEN, each_kind, plan, query, records, true_counts
 
 
@@ -76,11 +79,13 @@ def test_an_answer_that_may_have_left_is_given_again_whatever_became_of_the_reco
     assert np.array_equal(ask(ledger, plan(3), query(), private=records(0)[1:]), first)
 
 
-def test_the_charge_is_on_disk_before_noise_is_drawn(ledger, monkeypatch):
-    def crash(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(answer, "discrete_gaussian", crash)
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(answer.contribute, "contribution"), (answer, "discrete_gaussian")],
+    ids=["records are touched", "noise is drawn"],
+)
+def test_the_charge_is_on_disk_before_records_are_touched_or_noise_is_drawn(module, step, ledger, monkeypatch):
+    monkeypatch.setattr(module, step, Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         ask(ledger, plan(3), query())
     assert len(Ledger(ledger._path).entries()) == 1
@@ -100,13 +105,19 @@ def test_a_query_that_was_followed_by_another_is_closed(ledger):
         ask(ledger, plan(3), query(0))
 
 
-def test_another_query_than_planned_is_refused_and_costs_nothing(ledger):
-    with pytest.raises(RefusalError):
-        ask(ledger, plan(3), query(top=5))
-    foreign = query()
-    foreign.labels[0] = len(LABELS)
-    with pytest.raises(RefusalError):
-        ask(ledger, plan(3), foreign)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        query(top=5),
+        replace(query(), labels=np.array([len(LABELS)] + 11 * [0], np.int32)),
+        replace(query(), vectors=np.eye(12, 64, dtype=np.float32)),
+    ],
+    ids=["another number of votes", "a label that the plan lacks", "vectors of another space"],
+)
+def test_another_query_than_planned_is_refused_and_costs_nothing(asked, ledger):
+    with pytest.raises(RefusalError) as caught:
+        ask(ledger, plan(3), asked)
+    assert caught.value.reason is Reason.UNPLANNED
     assert not ledger.entries()
 
 
@@ -125,23 +136,6 @@ def test_records_beyond_the_rings_bound_cut_counts_off_and_take_no_place_from_ot
     assert np.array_equal(counts, np.minimum(full, most))
     less = ask(Ledger(ledger._path.with_name("other.db")), agreed, query(), private=records(0, 30)[1:])
     assert (np.abs(counts - less) <= true_counts(query(), records(0, 1))).all()
-
-
-def test_a_query_about_another_space_costs_nothing(ledger):
-    wider = np.eye(12, 64, dtype=np.float32)
-    with pytest.raises(RefusalError, match="dimensions"):
-        ask(ledger, plan(3), Votes(spec=VotesSpec(top=4), vectors=wider, labels=query().labels))
-    assert not ledger.entries()
-
-
-def test_the_charge_is_on_disk_before_records_are_touched(ledger, monkeypatch):
-    def crash(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(answer.contribute, "contribution", crash)
-    with pytest.raises(KeyboardInterrupt):
-        ask(ledger, plan(3), query())
-    assert len(Ledger(ledger._path).entries()) == 1
 
 
 def test_closing_erases_earlier_keys_of_this_run_alone(ledger):
