@@ -9,7 +9,7 @@ from client.session import RefusalError
 from common import messages as m
 from common.messages import Reason
 from tests.support.federations import OPEN, lenient, query, service
-from tests.support.party_requests import PLAIN, send
+from tests.support.party_requests import PLAIN, opened, send
 
 LOWER = {
     "max_epsilon": lenient(max_epsilon=3.9),
@@ -42,8 +42,7 @@ def charged(party):
 @pytest.mark.parametrize("limits", LOWER.values(), ids=LOWER)
 def test_a_limit_that_is_lowered_holds_from_the_next_question_on_and_nothing_is_charged(limits, tmp_path, caplog):
     file = File()
-    party = service(tmp_path, 0, terms=file)
-    assert isinstance(send(party, m.Open(PLAIN.to_json())), m.Opened)
+    party = opened(tmp_path, terms=file)
     file.edit(limits=limits)
     for body in (m.Ask(query()), m.Open(PLAIN.to_json())):
         assert send(party, body) == m.Refusal(Reason.OVER_LIMIT)
@@ -83,8 +82,7 @@ def test_the_plan_is_checked_anew_only_where_limits_have_changed(tmp_path, monke
     checked, check = [], Limits.check
     monkeypatch.setattr(Limits, "check", lambda self, *given, **how: checked.append(self) or check(self, *given, **how))
     file = File(limits=lenient())
-    party = service(tmp_path, 0, terms=file)
-    send(party, m.Open(PLAIN.to_json()))
+    party = opened(tmp_path, terms=file)
     send(party, m.Ask(query()))
     assert checked == [lenient()]
     file.edit(limits=OPEN)
@@ -94,8 +92,7 @@ def test_the_plan_is_checked_anew_only_where_limits_have_changed(tmp_path, monke
 
 def test_a_file_that_is_wrong_refuses_until_it_is_mended(tmp_path):
     file = File()
-    party = service(tmp_path, 0, terms=file)
-    send(party, m.Open(PLAIN.to_json()))
+    party = opened(tmp_path, terms=file)
     file.edit()
     for body in (m.Ask(query()), m.Open(PLAIN.to_json())):
         assert send(party, body) == m.Refusal(Reason.SETTINGS)
@@ -149,8 +146,7 @@ def test_where_the_limits_no_longer_decide_a_run_waits_for_a_person(hospital):
 
 
 def test_a_run_that_has_ended_for_good_is_not_opened_and_another_is(tmp_path):
-    party = service(tmp_path, 0, terms=File())
-    send(party, m.Open(PLAIN.to_json()))
+    party = opened(tmp_path, terms=File())
     assert isinstance(send(party, m.Ask(query())), m.Answer)
     party._ledger.accept([])
     assert send(party, m.Open(PLAIN.to_json())) == m.Refusal(Reason.OVER_LIMIT)
