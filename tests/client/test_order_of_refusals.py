@@ -18,7 +18,7 @@ from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.queries.votes import VotesSpec
 from tests.support.federations import CANARY, plan, query
-from tests.support.hospital import spend
+from tests.support.hospital import change, spend
 from tests.support.ledgers import RELEASE
 from tests.support.party_requests import send
 
@@ -77,13 +77,8 @@ def replies(party):
 BEFORE = ("AWAITING", "OUT_OF_ORDER", "OUT_OF_ORDER", "UNPLANNED")
 
 
-def rewritten(path, **changes):
-    content = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(content | changes))
-
-
 def limits(folder, **values):
-    rewritten(folder / "client.yaml", limits=yaml.safe_load((folder / "client.yaml").read_text())["limits"] | values)
+    change(folder, limits=yaml.safe_load((folder / "client.yaml").read_text())["limits"] | values)
 
 
 CHANGES = {
@@ -92,7 +87,7 @@ CHANGES = {
     "budget is spent": lambda folder: spend(folder, "other", release=replace(RELEASE, scale=RELEASE.scale / 9)),
     "a limit is lowered": lambda folder: limits(folder, max_epsilon=0.1),
     "a limit is raised": lambda folder: limits(folder, max_epsilon=20.0, max_delta=0.5, malicious_coordinator=False),
-    "a setting waits for a restart": lambda folder: rewritten(folder / "client.yaml", headings=["History"]),
+    "a setting waits for a restart": lambda folder: change(folder, headings=["History"]),
 }
 """What a hospital does in its files, beside the damage to each."""
 
@@ -102,12 +97,12 @@ def _append(path, text):
         file.write(text)
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_a_hospital_does_in_its_files_changes_no_reply_before_a_decision(change, hospital):
+@pytest.mark.parametrize("alter", CHANGES.values(), ids=CHANGES)
+def test_what_a_hospital_does_in_its_files_changes_no_reply_before_a_decision(alter, hospital):
     party, folder = hospital
     before = replies(party)
     assert before == dict.fromkeys(PLANS, BEFORE)
-    change(folder)
+    alter(folder)
     assert replies(party) == before
     assert party._ledger.entries("run within") == ()
 
@@ -152,15 +147,15 @@ def test_a_full_audit_log_is_said_to_all_since_the_coordinator_filled_it(hospita
     assert {reply for of_plan in replies(party).values() for reply in of_plan} == {"FULL"}
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_a_person_has_refused_is_refused_whatever_changes(change, hospital):
+@pytest.mark.parametrize("alter", CHANGES.values(), ids=CHANGES)
+def test_what_a_person_has_refused_is_refused_whatever_changes(alter, hospital):
     party, folder = hospital
     replies(party)
     for entry in approvals(folder / "private"):
         decide(folder / "private", entry, approve=False, by="anna")
     before = replies(party)
     assert before == dict.fromkeys(PLANS, ("DECLINED", *BEFORE[1:]))
-    change(folder)
+    alter(folder)
     assert replies(party) == before
     for entry in approvals(folder / "private"):
         decide(folder / "private", entry, approve=True, by="anna")
@@ -182,7 +177,7 @@ def test_plans_beyond_the_limits_leave_as_much_room_as_others(hospital):
 
 def test_where_the_limits_decide_they_say_what_is_beyond_them(hospital):
     party, folder = hospital
-    rewritten(folder / "client.yaml", approval="auto")
+    change(folder, approval="auto")
     found = {name: of_plan[0] for name, of_plan in replies(party).items()}
     inside = {"within", "within, two queries"}
     assert found == {name: "Opened" if name in inside else "OVER_LIMIT" for name in PLANS}
