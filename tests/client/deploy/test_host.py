@@ -48,9 +48,7 @@ def refused(terms):
 
 
 def limits(folder, **values):
-    path = folder / "client.yaml"
-    content = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(content | {"limits": content["limits"] | values}))
+    change(folder, limits=yaml.safe_load((folder / "client.yaml").read_text())["limits"] | values)
 
 
 def test_limits_and_approval_are_those_of_the_file_now(made):
