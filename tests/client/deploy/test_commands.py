@@ -20,7 +20,6 @@ from client.deploy.create import shipped_limits
 from client.deploy.settings import REMOVED, SIDES, HospitalSettings
 from client.flower.noted_connection import STILL_COUNTED
 from common import messages as m
-from common import wire
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
@@ -35,6 +34,7 @@ from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, init_words, said
 from tests.support.locking import locking
+from tests.support.party_requests import send
 
 
 @pytest.mark.parametrize(
@@ -335,8 +335,7 @@ def seeds_asked(folder):
     )
     party, replies = host.service(HospitalSettings.load(folder)), []
     for body in (m.Open(agreed.to_json()), m.Ask(make_query(spec, {}))):
-        envelope = m.Envelope(run="r", party=1, plan_digest=agreed.digest(), body=body)
-        replies.append(wire.unpack(party.handle(wire.pack(envelope))).body)
+        replies.append(send(party, body, agreed=agreed, party=1))
         if isinstance(replies[-1], m.Refusal):
             break
     return replies
