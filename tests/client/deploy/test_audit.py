@@ -43,9 +43,7 @@ def test_copies_are_found_and_the_result_stays_in_the_folder(made, control, rele
 
 
 def test_a_release_that_the_coordinator_sent_is_named_by_its_run(made, control, capsys):
-    (folder := made / "private" / "releases").mkdir()
-    (folder / "ab.jsonl").write_text(json.dumps({"text": unrelated(1)[0]}))
-    (folder / "ab.json").write_text(json.dumps({"run": "first-1", "received": "2026-01-02", "texts": 1}))
+    sent(made, "first-1", json.dumps({"text": unrelated(1)[0]}).encode())
     assert main(["audit", str(made), "--run", "first-1", "--control", str(control)]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("1 texts, 40 records")
     assert main(["audit", str(made), "--run", "second", "--control", str(control)]) == 2

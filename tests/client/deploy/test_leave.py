@@ -15,7 +15,7 @@ from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.system import locks
 from tests.support.federations import CANARY, plan
-from tests.support.hospital import change, note, opened, said
+from tests.support.hospital import change, note, opened, said, sent
 from tests.support.ledgers import ANSWER, KEY, reservation
 
 SEALED = {"private/ledger.db", "private/ledger.head", "private/audit.jsonl", "left.json"}
@@ -31,8 +31,7 @@ def hospital(made):
     service._noted_head.write(service._ledger)
     opened(made, plan(2))
     note(made, "Ask")
-    (made / "private" / "releases").mkdir()
-    (made / "private" / "releases" / "ab.jsonl").write_text(json.dumps({"text": CANARY}))
+    sent(made, "r", json.dumps({"text": CANARY}).encode())
     (made / "logs" / "service.log").write_text("a line")
     return made
 
