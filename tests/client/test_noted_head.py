@@ -8,9 +8,9 @@ from client.noted_head import NotedHead
 from common import messages as m
 from common.errors import ConfigError, IncompleteLedgerError, LedgerError
 from common.ledger.ledger import ChargedRun, Ledger
-from tests.support.federations import query, service
+from tests.support.federations import query
 from tests.support.ledgers import reservation
-from tests.support.party_requests import PLAIN, send
+from tests.support.party_requests import PLAIN, opened, send
 
 P = reservation()["plan_digest"].hex()
 
@@ -108,50 +108,41 @@ def test_a_note_that_does_not_say_how_often_each_run_was_charged(note, noted):
     assert restarted(noted).runs() is None
 
 
-class Hospital:
-    """A party that notes its ledger's head, and a run that it has opened."""
-
-    def __init__(self, folder):
-        self.party = service(folder, 0)
-        self.noted = self.party._noted_head = NotedHead(folder / "head")
-        assert isinstance(self.send(m.Open(PLAIN.to_json())), m.Opened)
-
-    def send(self, body):
-        return send(self.party, body, run="r")
+@pytest.fixture
+def party(tmp_path):
+    """A party that notes its ledger's head, and has opened a run."""
+    return opened(tmp_path, noted_head=NotedHead(tmp_path / "head"))
 
 
-def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
-    hospital = Hospital(tmp_path)
-    start = hospital.noted.read()
-    assert isinstance(hospital.send(m.Ask(query())), m.Answer)
-    assert hospital.noted.read() == hospital.party._ledger.head().chain != start
-    assert hospital.party._ledger.head().events == 2  # charged and kept
-    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAIN.digest().hex())}
+def test_what_was_answered_is_noted_before_it_leaves(party):
+    start = party._noted_head.read()
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
+    assert party._noted_head.read() == party._ledger.head().chain != start
+    assert party._ledger.head().events == 2  # charged and kept
+    assert party._noted_head.runs() == {"run": ChargedRun(1, PLAIN.digest().hex())}
 
 
-def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tmp_path, caplog):
-    hospital = Hospital(tmp_path)
+def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(party, tmp_path, caplog):
     path = tmp_path / "party-0.db"
     shutil.copy(path, tmp_path / "copy.db")
-    assert isinstance(hospital.send(m.Ask(query())), m.Answer)
-    noted = hospital.noted.read()
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
+    noted = party._noted_head.read()
     shutil.copy(tmp_path / "copy.db", path)
     for body in (m.Open(PLAIN.to_json()), m.Ask(query())):
-        assert hospital.send(body) == m.Refusal(m.Reason.INTERNAL)
+        assert send(party, body) == m.Refusal(m.Reason.INTERNAL)
     assert "not contain" in caplog.text
     assert Ledger(path).entries() == ()
-    assert hospital.noted.read() == noted
+    assert party._noted_head.read() == noted
     with pytest.raises(LedgerError):
-        restarted(hospital.noted).opened(path)
+        restarted(party._noted_head).opened(path)
 
 
-def test_no_answer_leaves_whose_note_cannot_be_written(tmp_path, caplog):
-    hospital = Hospital(tmp_path)
-    before = hospital.noted.read()
-    hospital.noted.path = tmp_path / "absent" / "head"
-    assert hospital.send(m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
+def test_no_answer_leaves_whose_note_cannot_be_written(party, tmp_path, caplog):
+    before = party._noted_head.read()
+    party._noted_head.path = tmp_path / "absent" / "head"
+    assert send(party, m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
     assert "No such" in caplog.text
-    assert hospital.party._ledger.head().events == 2  # charged, and behind it the note: accepted
+    assert party._ledger.head().events == 2  # charged, and behind it the note: accepted
     lagging = NotedHead(tmp_path / "head")
     assert lagging.read() == before
     assert lagging.opened(tmp_path / "party-0.db").head().events == 2
