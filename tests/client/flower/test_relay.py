@@ -114,14 +114,11 @@ def test_a_relay_without_a_supernode_ends_too(clock, monkeypatch):
 
 def test_a_message_that_is_given_up_leaves_no_reply_and_the_next_is_answered(monkeypatch):
     ended = []
-    client = type(
-        "Client", (), {"PullObject": lambda *_: PullObjectResponse(object_found=True), "close": lambda _: 0}
-    )()
+    client = SimpleNamespace(PullObject=lambda _: PullObjectResponse(object_found=True), close=lambda: None)
     monkeypatch.setattr(relay, "pull_task_input", lambda given: given.PullObject(ASKED))
     monkeypatch.setattr(relay, "push_task_output", lambda _, context, status, __: ended.append((context, status)))
-    monkeypatch.setattr(
-        relay, "HeartbeatSender", lambda _: type("H", (), {"start": lambda _: 0, "stop": lambda _: 0})()
-    )
+    heart = SimpleNamespace(start=lambda: None, stop=lambda: None)
+    monkeypatch.setattr(relay, "HeartbeatSender", lambda _: heart)
     assert relay.answer(client, "", None, lambda: "next") == "next"
     assert ended == [(None, "failed")]
 
