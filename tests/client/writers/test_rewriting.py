@@ -141,8 +141,7 @@ def test_without_records_there_is_nothing_to_write():
 
 
 def test_the_embedded_rewriter_leaves_no_long_copy():
-    texts = [f"{start}, and {end}" for start in FEVER for end in ("was sent home today", "is to come again soon")]
-    texts += [f"{start}, and {end}" for start in BONES for end in ("was sent home today", "is to come again soon")]
+    texts = [f"{start}, and {end}" for start in TEXTS for end in ("was sent home today", "is to come again soon")]
     written = write(Rewriting(rewriter=Extracts()), held(texts), texts=12)
     assert written
     assert not any(whole in text.lower() for _, text in written for whole in texts)
