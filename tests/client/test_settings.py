@@ -47,6 +47,12 @@ def read(**sections):
     return PartySettings.read(sections, "FILE:{}".format)
 
 
+def write(folder, text):
+    (folder / "client.yaml").write_text(text)
+    (folder / "client.yaml").chmod(0o600)
+    return folder
+
+
 def contents(value):
     """A writer as plain values, its parts too."""
     if isinstance(value, (Seeds, Rewriting, Extracts, Vader)):
@@ -55,9 +61,7 @@ def contents(value):
 
 
 def test_the_same_sections_are_the_same_limits_and_writers_in_a_simulation_and_in_a_deployment(tmp_path):
-    (tmp_path / "client.yaml").write_text(yaml.safe_dump(DEPLOYMENT | SECTIONS))
-    (tmp_path / "client.yaml").chmod(0o600)
-    deployed = HospitalSettings.load(tmp_path).party
+    deployed = HospitalSettings.load(write(tmp_path, yaml.safe_dump(DEPLOYMENT | SECTIONS))).party
     simulated = party_settings(SECTIONS)
     assert HospitalSettings.load(tmp_path) == HospitalSettings.load(tmp_path)
     assert deployed.limits == simulated.limits
@@ -79,7 +83,7 @@ def test_a_section_that_is_absent_or_null_writes_nothing_and_an_empty_one_takes_
     assert read(fine_tuning={}).writers() == {"fine-tuned samples": FineTuningWriter()}
 
 
-def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
+def test_each_kind_of_part_has_a_short_name(tmp_path):
     from client import settings
 
     made = {
@@ -182,12 +186,6 @@ def test_a_simulations_error_names_the_setting():
 def test_a_file_that_is_no_mapping_is_refused(content):
     with pytest.raises(ConfigError, match=r"at FILE"):
         PartySettings.read(content, "FILE:{}".format)
-
-
-def write(folder, text):
-    (folder / "client.yaml").write_text(text)
-    (folder / "client.yaml").chmod(0o600)
-    return folder
 
 
 GOOD = yaml.safe_dump(DEPLOYMENT, sort_keys=False)
