@@ -10,6 +10,7 @@ import stat
 import pytest
 
 from client.approval.entries import approvals, path_of
+from client.deploy import audit
 from client.deploy.page import _page
 from client.deploy.settings import HospitalSettings
 from client.page.app import PAGES
@@ -50,8 +51,9 @@ def test_copies_are_told_with_the_verdict_of_the_command(browser):
 
 
 def test_texts_of_nobody_pass_and_the_page_says_that_this_proves_nothing(browser, monkeypatch):
-    control = held_back(browser.folder)
-    monkeypatch.setattr("client.deploy.audit._flags", untested(), raising=True)
+    control, flags = held_back(browser.folder), audit._flags
+    untested = ["personal information  not tested: no package"]
+    monkeypatch.setattr(audit, "_flags", lambda *arguments: (flags(*arguments)[0], untested))
     text = html.unescape(look(browser, write(browser.folder.parent / "t.csv", unrelated(30)), control).text)
     assert PAGES.say.release.fine in text
     assert PAGES.say.release.unseen_list[-1] in text
@@ -71,14 +73,6 @@ def test_personal_information_in_the_texts_is_shown_in_the_readers_language(brow
     assert said.personal.format(1, 30) in text
     assert said.personal_note in text
     assert "asleep" not in text
-
-
-def untested():
-    """The audit's features, as where one cannot be tested."""
-    from client.deploy import audit
-
-    flags = audit._flags
-    return lambda *arguments: (flags(*arguments)[0], ["personal information  not tested: no package"])
 
 
 @pytest.mark.parametrize(
