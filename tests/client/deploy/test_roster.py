@@ -98,16 +98,12 @@ def test_a_running_service_has_read_the_records_from_before_until_it_is_restarte
             assert (RESTART in finding.fix) is (warned and read in text)
 
 
-def new_key(party):
-    return replace(party, node_key=third().node_key)
-
-
 NEW = {
     "removed": lambda mary, luke, anne: (mary, anne),
     "alone": lambda mary, luke, anne: (mary,),
     "added": lambda mary, luke, anne: (mary, luke, anne, replace(third(), name="St. Jude", identity="34" * 32)),
     "another name": lambda mary, luke, anne: (mary, luke, replace(anne, name="St. Ann")),
-    "another key of the node": lambda mary, luke, anne: (mary, new_key(luke), anne),
+    "another key of the node": lambda mary, luke, anne: (mary, replace(luke, node_key=node_key()), anne),
     "another identity": lambda mary, luke, anne: (mary, replace(luke, identity="12" * 32), anne),
     "exchanged": lambda mary, luke, anne: (mary, replace(luke, name=anne.name), replace(anne, name=luke.name)),
 }
