@@ -103,19 +103,6 @@ def test_there_is_one_path_under_this_machines_own_names_and_nothing_is_taken(as
     assert ask("/metrics", "POST")[0] == 405
 
 
-def started(hospital, monkeypatch, only):
-    """Names of the processes that `start` would run."""
-    names = []
-    monkeypatch.setattr(processes, "supervise", lambda children, **_: names.extend(child.name for child in children))
-    monkeypatch.setattr(start, "check_records", lambda _: None)
-    monkeypatch.setattr(HospitalSettings, "roster", lambda _: None)
-    monkeypatch.setattr(HospitalSettings, "number", lambda *_: 0)
-    for name in ("node.key", "superexec.secret"):
-        (hospital / "node" / name).touch(mode=0o600)
-    list(start._start(start.argparse.Namespace(folder=hospital, only=only, until_idle=None)))
-    return names
-
-
 @pytest.mark.parametrize(
     ("only", "port", "names"),
     [
@@ -126,8 +113,16 @@ def started(hospital, monkeypatch, only):
     ],
 )
 def test_the_metrics_are_off_unless_there_is_a_port_and_go_with_the_service(only, port, names, hospital, monkeypatch):
+    started = []
+    monkeypatch.setattr(processes, "supervise", lambda children, **_: started.extend(child.name for child in children))
+    monkeypatch.setattr(start, "check_records", lambda _: None)
+    monkeypatch.setattr(HospitalSettings, "roster", lambda _: None)
+    monkeypatch.setattr(HospitalSettings, "number", lambda *_: 0)
+    for name in ("node.key", "superexec.secret"):
+        (hospital / "node" / name).touch(mode=0o600)
     change(hospital, metrics_port=port)
-    assert started(hospital, monkeypatch, only) == names
+    list(start._start(start.argparse.Namespace(folder=hospital, only=only, until_idle=None)))
+    assert started == names
 
 
 @pytest.mark.parametrize("port", [0, 65536, "9000", True, 1.5])
