@@ -37,11 +37,6 @@ def approve(capsys, folder, *arguments, code=0):
     return captured.out if code == 0 else captured.err
 
 
-def status(capsys, folder):
-    assert main(["status", str(folder)]) == 0
-    return capsys.readouterr().out
-
-
 def facts(capsys, folder):
     """Lines by the fact's name; those without a name belong to the one before."""
     values, name = {}, ""
@@ -214,7 +209,8 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     older, other = json.loads(approve(capsys, made, "--json"))
     assert (older["run"], other["run"]) == ("older", RUN)
     assert "cannot_be_read" in older.keys() - other.keys()
-    assert "plans that cannot be read here: 1 of these" in status(capsys, made)
+    assert main(["status", str(made)]) == 0
+    assert "plans that cannot be read here: 1 of these" in capsys.readouterr().out
     approve(capsys, made, "--run", "older", "--no")
     assert {request.run: request.decision for request in approvals(made / "private")} == {
         "older": "refused",
