@@ -6,20 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from client import audit_log
 from client.approval import entries as module
-from client.approval.entries import (
-    MOST_AWAITING,
-    Approvals,
-    approvals,
-    awaiting_entries,
-    decide,
-    end_all,
-    path_of,
-)
+from client.approval.entries import MOST_AWAITING, Approvals, approvals, awaiting_entries, decide, end_all, path_of
 from client.approval.standing import end_of_run
 from client.audit_log import LIMITS, account
 from client.session import RefusalError
@@ -40,21 +33,39 @@ def records(tmp_path):
     return path
 
 
-def made(tmp_path, records):
-    return Approvals(tmp_path / "private", records=records, key=b"k" * 32)
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "private"
 
 
-def test_an_entry_of_another_run_or_plan_decides_nothing(tmp_path, records):
+def made(folder, records):
+    """Return the approvals of a service that starts now."""
+    return Approvals(folder, records=records, key=b"k" * 32)
+
+
+@pytest.fixture
+def wanted(folder, records):
+    """The approvals of a service that runs."""
+    return made(folder, records)
+
+
+@pytest.fixture
+def waiting(folder, wanted):
+    """The entry of the only plan, which waits for a person."""
+    refused(m.Reason.AWAITING, wanted)
+    (entry,) = approvals(folder)
+    return entry
+
+
+def test_an_entry_of_another_run_or_plan_decides_nothing(folder, wanted):
     others = plan(4, secure=False, threshold=1)
-    approved = made(tmp_path, records)
-    approved.admit("r", PLAN, automatic=True)
-    folder = tmp_path / "private"
+    wanted.admit("r", PLAN, automatic=True)
     (entry,) = approvals(folder)
     for run, agreed in (("s", PLAN), ("r", others)):
         path = path_of(folder, run, agreed.digest().hex())
         path.write_bytes(path_of(folder, entry.run, entry.plan_digest).read_bytes())
         with pytest.raises(DataError, match="run's entry; expected that of this run and plan; got another"):
-            approved.admit(run, agreed, automatic=True)
+            wanted.admit(run, agreed, automatic=True)
 
 
 def refused(reason, wanted, run="r", agreed=PLAN, *, automatic=False, check=lambda: None):
@@ -64,51 +75,37 @@ def refused(reason, wanted, run="r", agreed=PLAN, *, automatic=False, check=lamb
     return str(caught.value)
 
 
-def test_a_plan_waits_for_a_person_and_is_then_let_in_for_this_run_and_plan_alone(tmp_path, records):
-    wanted = made(tmp_path, records)
+def test_a_plan_waits_for_a_person_and_is_then_let_in_for_this_run_and_plan_alone(folder, wanted):
     assert "caucus-party approve" in refused(m.Reason.AWAITING, wanted)
-    (approval,) = approvals(tmp_path / "private")
+    (approval,) = approvals(folder)
     assert (approval.run, approval.decision, approval.by) == ("r", "awaiting", "")
-    decide(tmp_path / "private", approval, approve=True, by="anna")
+    decide(folder, approval, approve=True, by="anna")
     wanted.admit("r", PLAN, automatic=False)
     wanted.admit("r", PLAN, automatic=False)
     refused(m.Reason.AWAITING, wanted, run="another")
     refused(m.Reason.AWAITING, wanted, agreed=plan(4, secure=False, threshold=1))
 
 
-def test_a_decision_that_cannot_be_stored_is_not_in_the_audit_log_either(tmp_path, records, monkeypatch):
-    wanted = made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (approval,) = approvals(tmp_path / "private")
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as disk:
-        disk.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            decide(tmp_path / "private", approval, approve=False, by="anna")
-    assert approvals(tmp_path / "private") == [approval]
-    assert not (tmp_path / "private" / "audit.jsonl").exists()
-    with monkeypatch.context() as disk:
-        disk.setattr(audit_log.AuditLog, "note_decision", full)
-        with pytest.raises(OSError, match="No space left"):
-            decide(tmp_path / "private", approval, approve=False, by="anna")
-    assert approvals(tmp_path / "private") == [approval]
-    assert [path.suffix for path in (tmp_path / "private" / "runs").iterdir()] == [".json"]
+def test_a_decision_that_cannot_be_stored_is_not_in_the_audit_log_either(folder, waiting, monkeypatch):
+    full = Mock(side_effect=OSError(28, "No space left on device"))
+    for place, name in ((os, "fsync"), (audit_log.AuditLog, "note_decision")):
+        with monkeypatch.context() as disk:
+            disk.setattr(place, name, full)
+            with pytest.raises(OSError, match="No space left"):
+                decide(folder, waiting, approve=False, by="anna")
+        assert approvals(folder) == [waiting]
+        assert not (folder / "audit.jsonl").exists()
+        assert [path.suffix for path in (folder / "runs").iterdir()] == [".json"]
 
 
 @pytest.mark.parametrize("automatic", [False, True])
-def test_a_persons_refusal_stays_until_it_is_reconsidered(automatic, tmp_path, records):
-    wanted = made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (waiting,) = approvals(tmp_path / "private")
-    declined = decide(tmp_path / "private", waiting, approve=False, by="anna")
-    assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
-    assert "refused by anna" in refused(m.Reason.DECLINED, made(tmp_path, records), automatic=automatic)
-    decide(tmp_path / "private", declined, approve=True, by="bob")
+def test_a_persons_refusal_stays_until_it_is_reconsidered(automatic, folder, records, wanted, waiting):
+    declined = decide(folder, waiting, approve=False, by="anna")
+    for service in (wanted, made(folder, records)):
+        assert "refused by anna" in refused(m.Reason.DECLINED, service, automatic=automatic)
+    decide(folder, declined, approve=True, by="bob")
     wanted.admit("r", PLAN, automatic=automatic)
-    decide(tmp_path / "private", *approvals(tmp_path / "private"), approve=False, by="anna")
+    decide(folder, *approvals(folder), approve=False, by="anna")
     assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
 
 
@@ -118,10 +115,7 @@ def decisions(folder):
     return [(line["by"], line["from"], line["to"], line["reason"]) for line in lines]
 
 
-def test_every_decision_leaves_a_line_that_no_later_one_removes(tmp_path, records):
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (waiting,) = approvals(folder)
+def test_every_decision_leaves_a_line_that_no_later_one_removes(folder, wanted, waiting):
     declined = decide(folder, waiting, approve=False, by="anna", reason="no purpose")
     assert (declined.reason, approvals(folder)) == ("no purpose", [declined])
     approved = decide(folder, declined, approve=True, by="bob")
@@ -141,10 +135,7 @@ def test_every_decision_leaves_a_line_that_no_later_one_removes(tmp_path, record
     assert first["when"].endswith("+00:00")
 
 
-def test_what_cannot_be_noted_is_not_decided(tmp_path, records, monkeypatch):
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (waiting,) = approvals(folder)
+def test_what_cannot_be_noted_is_not_decided(folder, waiting, monkeypatch):
     with pytest.raises(ConfigError, match="reason; expected 1 to 200 printable characters"):
         decide(folder, waiting, approve=False, by="anna", reason="no\x1b[2J")
     monkeypatch.setattr(audit_log, "LARGEST_AUDIT", 0)
@@ -154,20 +145,14 @@ def test_what_cannot_be_noted_is_not_decided(tmp_path, records, monkeypatch):
     assert approvals(folder) == [waiting]
 
 
-def test_a_decision_keeps_what_the_service_wrote_since_it_was_shown(tmp_path, records):
-    wanted = made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (entry,) = approvals(tmp_path / "private")
+def test_a_decision_keeps_what_the_service_wrote_since_it_was_shown(folder, wanted, waiting):
     wanted.admit("r", PLAN, automatic=True)
-    approved = decide(tmp_path / "private", entry, approve=True, by="anna")
+    approved = decide(folder, waiting, approve=True, by="anna")
     assert approved.data == wanted.digest()
-    assert decide(tmp_path / "private", approved, approve=False, by="anna").data == wanted.digest()
+    assert decide(folder, approved, approve=False, by="anna").data == wanted.digest()
 
 
-def test_of_two_people_who_look_at_one_plan_the_first_decides(tmp_path, records):
-    folder = tmp_path / "private"
-    refused(m.Reason.AWAITING, made(tmp_path, records))
-    (waiting,) = approvals(folder)
+def test_of_two_people_who_look_at_one_plan_the_first_decides(folder, waiting):
     declined = decide(folder, waiting, approve=False, by="anna")
     with pytest.raises(ConfigError, match="plan; expected awaiting, as it was shown; got refused by anna"):
         decide(folder, waiting, approve=True, by="bob")
@@ -175,25 +160,21 @@ def test_of_two_people_who_look_at_one_plan_the_first_decides(tmp_path, records)
     assert decisions(folder) == [("anna", "awaiting", "refused", "")]
 
 
-def test_a_decision_waits_while_the_service_writes(tmp_path, records):
-    wanted = made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (entry,) = approvals(tmp_path / "private")
+def test_a_decision_waits_while_the_service_writes(folder, waiting):
     with ThreadPoolExecutor(1) as person:
-        with alone(tmp_path / "private" / "runs"):
-            deciding = person.submit(decide, tmp_path / "private", entry, approve=False, by="anna")
+        with alone(folder / "runs"):
+            deciding = person.submit(decide, folder, waiting, approve=False, by="anna")
             with pytest.raises(TimeoutError):
                 deciding.result(timeout=0.05)
-            assert approvals(tmp_path / "private") == [entry]
+            assert approvals(folder) == [waiting]
         assert deciding.result().decision == "refused"
 
 
 def test_disk_is_not_filled_with_plans_and_only_an_ended_one_that_nobody_decided_about_makes_room(
-    tmp_path, records, monkeypatch
+    folder, wanted, monkeypatch
 ):
     times = itertools.count()
     monkeypatch.setattr(module, "now", lambda: f"{next(times):04}")
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted, run="declined")
     decide(folder, *approvals(folder), approve=False, by="anna")
     for number in range(MOST_AWAITING + 5):
@@ -207,41 +188,36 @@ def test_disk_is_not_filled_with_plans_and_only_an_ended_one_that_nobody_decided
     refused(m.Reason.FULL, wanted, run="one more")
 
 
-def test_disk_is_not_filled_with_plans_that_the_limits_let_in(tmp_path, records, monkeypatch):
+def test_disk_is_not_filled_with_plans_that_the_limits_let_in(folder, wanted, monkeypatch):
     monkeypatch.setattr(module, "MOST_APPROVALS", 3)
-    wanted = made(tmp_path, records)
     for number in range(3):
         wanted.admit(str(number), PLAN, automatic=True)
     message = refused(m.Reason.FULL, wanted, run="one more", automatic=True)
-    assert f"3 runs are kept, and no more can be. Move old files out of {tmp_path / 'private' / 'runs'}" in message
+    assert f"3 runs are kept, and no more can be. Move old files out of {folder / 'runs'}" in message
     wanted.admit("0", PLAN, automatic=True)  # what is under way goes on
-    next((tmp_path / "private" / "runs").glob("*.json")).unlink()
+    next((folder / "runs").glob("*.json")).unlink()
     wanted.admit("one more", PLAN, automatic=True)
 
 
-def test_a_run_keeps_to_the_records_it_began_with(tmp_path, records):
-    wanted = made(tmp_path, records)
+def test_a_run_keeps_to_the_records_it_began_with(folder, records, wanted):
     wanted.admit("r", PLAN, automatic=True)
     before = records.read_bytes()
     records.write_text(f"text,label\n{CANARY},a\n")
     assert "has changed since this service started" in refused(m.Reason.RECORDS, wanted, automatic=True)
-    restarted = made(tmp_path, records)
+    restarted = made(folder, records)
     assert "Restore the one that this run began with" in refused(m.Reason.RECORDS, restarted, automatic=True)
     restarted.admit("a new run", PLAN, automatic=True)
     records.write_bytes(before)
-    made(tmp_path, records).admit("r", PLAN, automatic=True)
+    made(folder, records).admit("r", PLAN, automatic=True)
     records.unlink()
     refused(m.Reason.RECORDS, wanted, automatic=True)
 
 
-def test_a_stored_plan_that_is_not_that_of_its_digest_cannot_be_read(tmp_path, records):
-    refused(m.Reason.AWAITING, made(tmp_path, records))
-    (stored,) = approvals(tmp_path / "private")
-    assert stored.read_plan() == PLAN
+def test_a_stored_plan_that_is_not_that_of_its_digest_cannot_be_read(waiting):
+    assert waiting.read_plan() == PLAN
     other = plan(3, secure=False, threshold=1, epsilon=PLAN.epsilon / 2).to_json().decode()
-    assert replace(stored, plan=other).read_plan() is None
-    assert replace(stored, plan="{}").read_plan() is None
-    assert replace(stored, plan="{").read_plan() is None
+    for stored in (other, "{}", "{"):
+        assert replace(waiting, plan=stored).read_plan() is None
 
 
 def test_who_decides_is_the_account_and_not_what_its_environment_says(monkeypatch):
@@ -256,12 +232,9 @@ def test_who_decides_is_the_account_and_not_what_its_environment_says(monkeypatc
     assert account() == "user 123456789"
 
 
-def test_a_person_whose_account_has_the_name_of_the_limits_decides_as_a_person(tmp_path, records, monkeypatch):
+def test_a_person_whose_account_has_the_name_of_the_limits_decides_as_a_person(folder, wanted, waiting, monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name=LIMITS, pw_gecos=""))
-    wanted = made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    (approval,) = approvals(tmp_path / "private")
-    decide(tmp_path / "private", approval, approve=False, by=account())
+    decide(folder, waiting, approve=False, by=account())
     refused(m.Reason.DECLINED, wanted, automatic=True)
 
 
@@ -273,8 +246,7 @@ def never():
     raise AssertionError("before a decision nothing is checked, so that no time tells of it")
 
 
-def test_a_plan_beyond_the_limits_waits_as_any_other_and_is_refused_by_them_once_it_is_approved(tmp_path, records):
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
+def test_a_plan_beyond_the_limits_waits_as_any_other_and_is_refused_by_them_once_it_is_approved(folder, wanted):
     refused(m.Reason.AWAITING, wanted, check=never)
     (entry,) = awaiting_entries(folder)
     decide(folder, entry, approve=True, by="anna")
@@ -284,8 +256,7 @@ def test_a_plan_beyond_the_limits_waits_as_any_other_and_is_refused_by_them_once
     refused(m.Reason.DECLINED, wanted, check=never)
 
 
-def test_where_the_limits_decide_a_plan_beyond_them_is_kept_as_one_that_they_refuse(tmp_path, records, monkeypatch):
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
+def test_where_the_limits_decide_a_plan_beyond_them_is_kept_as_one_that_they_refuse(folder, wanted, monkeypatch):
     monkeypatch.setattr(module, "MOST_BEYOND", 1)
     limited = {"check": beyond, "automatic": True}
     for run in ("r", "r2", "r"):  # the audit log alone names the second
@@ -300,18 +271,15 @@ def test_where_the_limits_decide_a_plan_beyond_them_is_kept_as_one_that_they_ref
     assert [entry.decision for entry in approvals(folder)] == ["approved"]  # it began within them
 
 
-def test_a_run_that_was_refused_for_its_records_is_bound_to_no_file(tmp_path, records):
-    wanted = made(tmp_path, records)
+def test_a_run_that_was_refused_for_its_records_is_bound_to_no_file(folder, records, wanted):
     records.write_text(f"text,label\n{CANARY},a\n")
     refused(m.Reason.AWAITING, wanted)
     refused(m.Reason.RECORDS, wanted, automatic=True)
-    made(tmp_path, records).admit("r", PLAN, automatic=True)
+    made(folder, records).admit("r", PLAN, automatic=True)
 
 
-def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records, monkeypatch):
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    assert not approvals(folder)[0].may_be_over
+def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(folder, wanted, waiting):
+    assert not waiting.may_be_over
     wanted.note_end("r")
     (over,) = approvals(folder)
     assert (over.may_be_over, over.over) == (True, over.ended)
@@ -326,27 +294,23 @@ def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records
     assert list(end_of_run(replace(late, decision="approved"))) == []
 
 
-def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
-    refused(m.Reason.AWAITING, wanted)
-    for entry in approvals(folder):
-        hours_ago = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
-        path_of(folder, entry.run, entry.plan_digest).write_text(json.dumps(asdict(replace(entry, asked=hours_ago))))
+def test_a_plan_still_waits_when_another_run_has_begun_since(folder, wanted, waiting):
+    earlier = replace(waiting, asked=(datetime.now(UTC) - timedelta(hours=5)).isoformat())
+    path_of(folder, waiting.run, waiting.plan_digest).write_text(json.dumps(asdict(earlier)))
     refused(m.Reason.AWAITING, wanted, run="another")
     assert [entry.may_be_over for entry in awaiting_entries(folder)] == [False, False]
 
 
-def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):
-    made(tmp_path, records).admit("r", PLAN, automatic=True)
-    without = Approvals(tmp_path / "private", records=records, key=b"k" * 32, labelled=False)
+def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(folder, records, wanted):
+    wanted.admit("r", PLAN, automatic=True)
+    without = Approvals(folder, records=records, key=b"k" * 32, labelled=False)
     refused(m.Reason.RECORDS, without, automatic=True)
     without.admit("a new run", PLAN, automatic=True)
 
 
-def test_a_run_that_the_hospital_has_ended_is_over_for_good(tmp_path, records, monkeypatch):
+def test_a_run_that_the_hospital_has_ended_is_over_for_good(folder, wanted, monkeypatch):
     times = itertools.count()
     monkeypatch.setattr(module, "now", lambda: f"2026-01-01T00:00:{next(times):02}+00:00")
-    folder, wanted = tmp_path / "private", made(tmp_path, records)
     end_all(folder.parent / "elsewhere")  # a service that never started has nothing to end
     for number in range(MOST_AWAITING):
         refused(m.Reason.AWAITING, wanted, run=str(number))
