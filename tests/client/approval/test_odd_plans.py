@@ -49,22 +49,16 @@ def stored(folder, number, plain):
     return entry
 
 
-def taken(plain):
-    try:
-        Plan.from_dict(plain)
-    except CaucusError:
-        return False
-    return True
-
-
 def some_odd_plans():
     """All odd plans that the parser takes, and one of each place that it does not."""
     refused = {}
     for place, _, plain in odd_plans(plan(2, queries=QUERIES).to_dict()):
-        if taken(plain):
-            yield plain
-        else:
+        try:
+            Plan.from_dict(plain)
+        except CaucusError:
             refused.setdefault(place, plain)
+        else:
+            yield plain
     yield from refused.values()
 
 
