@@ -30,11 +30,8 @@ def text_of(folder, language="en"):
 
 def test_each_limit_has_a_sentence_and_a_comparison():
     names = {field.name for field in fields(Limits)}
-    assert (
-        names
-        == set(requested_values(plan(2), Limits(), (), declared=DECLARED))
-        == set(vars(PAGES.say.limits.sentences))
-    )
+    assert names == set(requested_values(plan(2), Limits(), (), declared=DECLARED))
+    assert names == set(vars(PAGES.say.limits.sentences))
 
 
 def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(made):
@@ -80,10 +77,8 @@ def test_a_sparse_graph_no_masks_no_noise_and_no_proof_are_told(made):
     )
     opened(made, plan(2, secure=False, threshold=1, queries=queries, epsilon=math.inf))
     asked = compared(made)
-    assert (asked["corrupt"], asked["security_bits"], asked["min_survivors"], asked["max_top"]) == (
-        *(("",), ("",)),
-        *(("1",), ("",)),
-    )
+    assert asked["corrupt"] == asked["security_bits"] == asked["max_top"] == ("",)
+    assert asked["min_survivors"] == ("1",)
     assert (asked["unsafe_no_noise"], asked["unsafe_unproven"], asked["max_epsilon"]) == (("yes",), ("yes",), ("inf",))
     opened(made, plan(60, degree=30, threshold=20, max_dropouts=2, colluders=2, corrupt=2), "sparse")
     assert 0 < float(compared(made)["security_bits"][0]) < math.inf
