@@ -288,7 +288,7 @@ def test_status_and_approve_where_nothing_has_happened(made, capsys):
         assert main([command, str(made)]) == 0
 
 
-def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
+def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can give the relay an account of its own")
     account = pwd.getpwnam("nobody")

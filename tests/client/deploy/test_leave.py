@@ -164,12 +164,12 @@ def test_what_is_not_of_caucus_and_what_is_outside_stays_and_is_named(hospital, 
     assert (tmp_path / "disk" / "head").read_text() == (hospital / "private" / "ledger.head").read_text()
 
 
-def test_a_hospital_that_was_asked_nothing_leaves_too(made, capsys):
+def test_a_hospital_that_was_asked_nothing_leaves_too(made):
     assert main(["leave", str(made), "--yes"]) == 0
     assert files(made) == {"left.json"}
 
 
-def test_over_a_ledger_that_lacks_its_head_nothing_is_deleted(hospital, capsys):
+def test_over_a_ledger_that_lacks_its_head_nothing_is_deleted(hospital):
     (hospital / "private" / "ledger.head").write_text(64 * "0" + "\n")
     before = files(hospital)
     assert main(["leave", str(hospital), "--yes"]) != 0

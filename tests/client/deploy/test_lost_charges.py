@@ -154,7 +154,7 @@ def test_an_accept_that_is_repeated_after_an_interruption_charges_no_less(number
 
 
 @pytest.mark.parametrize("step", ["end_all", "known_records.settle"])
-def test_who_accepted_a_ledger_is_on_record_before_the_ledger_has_it(step, lost, monkeypatch, capsys):
+def test_who_accepted_a_ledger_is_on_record_before_the_ledger_has_it(step, lost, monkeypatch):
     head, private = ledger(lost).head().chain, HospitalSettings.load(lost).private
     with monkeypatch.context() as interrupted:
         interrupted.setattr(f"client.deploy.accept.{step}", Mock(side_effect=KeyboardInterrupt))

@@ -71,7 +71,7 @@ def test_a_second_folder_over_one_query_is_warned_of_though_its_rows_have_change
     assert f"WARNING: {folder}" in capsys.readouterr().out
 
 
-def test_records_of_text_alone_stay_so(made, query, capsys):
+def test_records_of_text_alone_stay_so(made, query):
     alone = definition(made.parent, url="sqlite:///notes.db", query="SELECT text FROM notes")
     assert main(init(made, alone, "--unlabelled")) == 0
     assert [record.label for record in HospitalSettings.load(made.parent / "new").read_records()] == ["all texts"] * 2
@@ -137,7 +137,7 @@ def test_a_folder_over_a_file_has_nothing_to_refresh(made, query, capsys):
     assert "client.yaml;" in said(capsys, "refresh", made, query)
 
 
-def test_a_password_is_in_no_output(made, capsys):
+def test_a_password_is_in_no_output(made):
     path = definition(made.parent, url="postgresql://reader@127.0.0.1:1/notes", query=QUERY, password=PASSWORD)
     ended = subprocess.run(
         [sys.executable, "-m", "client.command", *init(made, path)], capture_output=True, text=True, check=False

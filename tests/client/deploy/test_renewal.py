@@ -93,7 +93,7 @@ def test_a_new_invitation_changes_address_bundle_and_authority_alone(hospital, t
     assert "changed" not in capsys.readouterr().out
 
 
-def test_a_file_whose_lines_are_not_found_is_left_as_it_is(hospital, tmp_path, capsys):
+def test_a_file_whose_lines_are_not_found_is_left_as_it_is(hospital, tmp_path):
     path = hospital / "client.yaml"
     path.write_text(
         "{" + ", ".join(f"{k}: {json.dumps(v)}" for k, v in yaml.safe_load(path.read_text()).items()) + "}\n"
