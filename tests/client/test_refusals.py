@@ -50,7 +50,7 @@ def test_parties_have_their_names_and_no_text_is_searched_for_numbers():
     assert detail(error) == "party 0; got that of party 2; at party 12"
 
 
-def test_so_do_lists_of_parties_and_no_other_numbers():
+def test_lists_of_parties_have_their_names_and_no_other_number_has_one():
     with pytest.raises(MembershipError) as strangers:
         check_members("receive 2", {0, 7}, {0, 2})
     assert detail(strangers.value, NAMES).endswith("got party 7; at receive 2")

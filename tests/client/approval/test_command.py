@@ -68,7 +68,7 @@ def test_a_plan_beyond_the_limits_is_approved_once_the_limit_is_changed_and_not_
     assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
 
 
-def test_so_it_is_where_the_limits_decide_and_where_there_is_no_writer(made, capsys):
+def test_a_plan_that_the_limits_refused_or_that_has_no_writer_is_not_approved(made, capsys):
     change(made, approval="auto", limits=TRUSTING | {"max_epsilon": 99.0})
     opened(made, plan(2, epsilon=9.0), beyond=True)
     opened(made, plan(2, queries=(TRAINED,)), "no writer", beyond=True)

@@ -40,7 +40,7 @@ def test_the_largest_epsilon_is_found_though_plans_with_more_noise_cannot_be_bui
     assert 0.99 < largest_epsilon(plan, LIMITS, (), declared=DECLARED) <= 1.0
 
 
-def test_it_is_zero_where_no_noise_helps_also_where_little_more_noise_can_be_built():
+def test_the_largest_epsilon_is_zero_where_no_noise_helps_also_where_little_more_noise_can_be_built():
     assert largest_epsilon(made(VOTES), replace(LIMITS, max_top=4), (), declared=DECLARED) == 0
     least = replace(LIMITS, max_epsilon=1e-5)  # a Laplace scale of more than 20000 would be needed
     assert largest_epsilon(made(LAPLACE), least, (), declared=DECLARED) == 0

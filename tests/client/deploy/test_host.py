@@ -77,7 +77,7 @@ def test_what_a_running_service_cannot_change_is_refused_and_named(values, names
     assert terms().approval == "manual"
 
 
-def test_so_is_another_roster(made):
+def test_a_roster_that_changed_since_the_start_is_refused_and_named(made):
     terms, path = in_force(made), made / "roster.json"
     parties = RosterFile.load(path).parties
     path.write_text(RosterFile(parties=parties[::-1]).to_json())

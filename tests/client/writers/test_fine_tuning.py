@@ -227,7 +227,7 @@ def test_each_step_draws_records_anew_with_the_rate(monkeypatch):
     assert sizes == [200, 200]
 
 
-def test_it_learns_and_says_nothing(caplog):
+def test_a_tuned_model_learns_and_logs_nothing(caplog):
     caplog.set_level(logging.DEBUG)
     many = embedded(["aaaa"] * 8)
     tuned = train(tuner(), spec(steps=12, learning_rate=0.05, batch=8, clip=5.0), many, rate=1.0, scale=0.0)
@@ -240,7 +240,7 @@ def test_it_learns_and_says_nothing(caplog):
 
 
 @pytest.mark.parametrize("lora", [0, 2])
-def test_it_answers_with_texts_of_all_labels_also_without_records(lora):
+def test_a_fine_tuning_writer_answers_with_texts_of_all_labels_also_without_records(lora):
     for records in (RECORDS, embedded(())):
         texts = FineTuningWriter().write(planned(texts=5, lora=lora), records, labels=LABELS, encoder=None, key=b"")
         assert sorted(label for label, _ in texts) == [0, 0, 0, 1, 1]

@@ -120,7 +120,7 @@ def test_what_does_not_fit_into_a_models_context_is_not_written(tmp_path):
 # As a party's writer
 
 
-def test_it_abstracts_and_rewrites_records_on_a_network_of_llamas_kind(tmp_path, monkeypatch):
+def test_an_instructed_model_abstracts_and_rewrites_records_on_a_network_of_llamas_kind(tmp_path, monkeypatch):
     folder = str(tiny_llama(tmp_path / "model", chat=True))
     monkeypatch.setattr(instructed, "whole", lambda *_, **__: "a fever .")
     records = embed_records([Record(f"{NOTE} and {more}", LABELS[0]) for more in ("pain", "ache")], ENCODER).for_plan(

@@ -92,7 +92,7 @@ def test_copying_is_counted_in_runs_of_three_words():
 # The loop
 
 
-def test_it_stops_at_a_text_that_both_evaluators_accept():
+def test_rewriting_stops_at_a_text_that_both_evaluators_accept():
     rewriter = Scripted([FEVER[1]])
     made = Rewriting(rewriter=rewriter, candidates=4)
     assert made._rewritten(0, evaluators(), 3, np.random.default_rng(0)) == FEVER[1]
@@ -100,7 +100,7 @@ def test_it_stops_at_a_text_that_both_evaluators_accept():
     assert rewriter.given == [("fever cough since monday", 4, 0, False)]
 
 
-def test_it_goes_on_with_fewer_words_and_keeps_the_best():
+def test_rewriting_goes_on_with_fewer_words_and_keeps_the_best():
     rewriter = Scripted([FEVER[0]], ["broken arm, a fall"], [])
     made = Rewriting(rewriter=rewriter)
     assert made._rewritten(0, evaluators(), 3, np.random.default_rng(0)) == "broken arm, a fall"
