@@ -22,15 +22,7 @@ from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.documents.run import Weakness, WeaknessCode
 from server.failure import lock_folder
 from server.prepare.compose import compose_settings, store
-from tests.support.flower import DONE, SERVE, SMALL, coordinated, under_way
-
-
-@pytest.fixture
-def flower(tmp_path, monkeypatch, capsys):
-    """A coordinator with two hospitals, by its Flower."""
-    made = coordinated(tmp_path / "coordinator", monkeypatch)
-    capsys.readouterr()
-    return made
+from tests.support.flower import DONE, SERVE, SMALL, under_way
 
 
 def start(flower, *more, name="first"):

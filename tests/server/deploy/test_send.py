@@ -14,19 +14,17 @@ from server.documents.run import TEXTS
 from server.failure import lock_folder
 from server.run_folder import SENDING
 from tests.support.documents import privacy_json
-from tests.support.flower import DONE, SMALL, coordinated
+from tests.support.flower import DONE, SMALL
 
 
 @pytest.fixture
-def flower(tmp_path, monkeypatch, capsys):
+def flower(flower, capsys):
     """A coordinator with two hospitals and a complete run, by its Flower."""
-    made = coordinated(tmp_path / "coordinator", monkeypatch)
-    made.leaves = DONE | {"privacy.json": json.dumps(privacy_json()), TEXTS: '{"text": "a"}\n'}
-    assert main(["run", "--yes", str(made.folder), "first", *SMALL]) == 0
-    monkeypatch.setattr(run_state, "ASK_FLOWER_EVERY", 0.0)
-    made.asked.clear()
+    flower.leaves = DONE | {"privacy.json": json.dumps(privacy_json()), TEXTS: '{"text": "a"}\n'}
+    assert main(["run", "--yes", str(flower.folder), "first", *SMALL]) == 0
+    flower.asked.clear()
     capsys.readouterr()
-    return made
+    return flower
 
 
 def sends(flower, capsys, **delivery):
