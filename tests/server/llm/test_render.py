@@ -12,7 +12,6 @@ from server.llm.render import FOLDER, SAMPLES, SUFFIX, Prompts
 from tests.support.prompts import render
 
 LABELS = (("late_card", "a card that has not come"), ("lost_card", "lost card"), ("fee", "money that was taken"))
-OTHERS = ("late_card", "late card", "has not come", "lost_card", "lost card", "fee", "money that was taken")
 CONDITIONS = {
     "nothing": {},
     "label": {"label": "late_card"},

@@ -11,13 +11,12 @@ from common.queries import text_codec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
-from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
+from server.methods.rpsg import ABSTRACTS, CHOICES, VOTES, Rpsg
 from server.operators import refinement
 from server.operators.refinement import Refinement
 from tests.support.method_contract import PARTIES, World, plan_of, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)
-KINDS = tuple(MECHANISMS)
 
 
 @pytest.fixture(autouse=True)

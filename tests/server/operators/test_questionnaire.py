@@ -18,7 +18,6 @@ from server.operators.questionnaire import (
 PATIENT = "The patient denies chest pain. No fever."
 CUSTOMER = "Where is my card?"
 WEIGHTS = {question.name: 256 for question in QUESTIONS}
-SPEC = QuestionnaireSpec(labels=2, directions=3, count=256, first=4, term=128, **WEIGHTS)
 
 
 def released(texts, counts=(50.0, 50.0), noise=0.0, terms=("card", "fever")):

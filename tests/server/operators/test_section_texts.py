@@ -7,7 +7,6 @@ from common.queries.section_order import SectionOrderSpec
 from common.rng import experiment
 from server.operators.section_texts import Chain, so_far
 
-HEADINGS = ("A", "B", "C")
 SPEC = SectionOrderSpec(labels=3, labels_per_record=3)
 
 

@@ -17,7 +17,6 @@ from tests.support.runs import labelled, settings
 
 OPEN = ["method.texts_per_request=5", "method.words=null"]
 SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5", *OPEN]
-VOTES = ["method.top=8", "method.shots=8"]
 TASK = build(compose_settings(SMALL).task).task()
 
 
