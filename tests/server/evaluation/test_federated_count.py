@@ -18,6 +18,7 @@ from server.prepare.components import build_components
 from server.prepare.compose import compose_settings
 from tests.support.federations import plan
 from tests.support.lanes import slow_but
+from tests.support.methods import Asking
 from tests.support.plans import planned as of_method
 
 
@@ -53,23 +54,11 @@ SIDES = {
 }
 
 
-class Asking:
-    """A method with these queries."""
-
-    name = "asking"
-
-    def __init__(self, queries):
-        self.queries = queries
-
-    def plan(self, *_):
-        return self.queries
-
-
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.5])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("queries", SIDES.values(), ids=SIDES)
 def test_count_beside_any_queries_costs_its_share_and_no_more(queries, epsilon, share):
-    made = of_method(Asking(queries), epsilon, evaluation_share=share)
+    made = of_method(Asking(*queries), epsilon, evaluation_share=share)
     alone = cost_of(made.releases_of(made.queries[-1]), made.delta)
     assert 0.99 * share * epsilon < alone <= share * epsilon * (1 + 1e-9)
     if not queries:

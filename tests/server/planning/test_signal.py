@@ -35,24 +35,18 @@ from server.planning.signal import (
     with_parts,
     with_weakest_parts,
 )
+from tests.support.methods import Asking
 from tests.support.plans import TEN, planned
 from tests.support.screens import assert_accepted, under_headings
 
 
-class Asking:
+def asking(spec, **settings):
     """A method of one query."""
-
-    name = "m"
-
-    def __init__(self, spec, **settings):
-        self.query = PlannedQuery(name="q", spec=spec, **settings)
-
-    def plan(self, *_):
-        return (self.query,)
+    return Asking(PlannedQuery(name="q", spec=spec, **settings))
 
 
 def estimate(spec, records, *, compared=0, epsilon=1.0, membership=None, **settings):
-    plan = planned(Asking(spec, **settings), epsilon, **membership or {})
+    plan = planned(asking(spec, **settings), epsilon, **membership or {})
     (query,) = signals(plan, {"q": compared} if compared else {}, records)
     return query
 
@@ -80,7 +74,7 @@ QUESTIONNAIRE = QuestionnaireSpec(labels=10, directions=8, count=256, words=256,
 
 
 def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
-    method = Asking(QUESTIONNAIRE)
+    method = asking(QUESTIONNAIRE)
     plan = planned(method, 4.0)
     sums, *parts = with_parts(plan, {}, 100)
     assert [part.query for part in parts] == ["q, words", "q, person", "q, terms"]
@@ -99,7 +93,7 @@ def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
 
 
 def test_a_questionnaire_without_terms_has_no_signal_of_terms():
-    plan = planned(Asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
+    plan = planned(asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
     _, *parts = with_parts(plan, {}, None)
     assert [part.query for part in parts] == ["q, words", "q, person"]
     assert all(part.reason and part.expected is None for part in parts)
@@ -107,10 +101,10 @@ def test_a_questionnaire_without_terms_has_no_signal_of_terms():
 
 @pytest.mark.parametrize(("records", "epsilon"), [(100, 4.0), (100, 0.001), (None, 4.0)])
 def test_of_a_questionnaire_only_the_weakest_part_is_in_the_advice(records, epsilon):
-    plan = planned(Asking(QUESTIONNAIRE), epsilon)
+    plan = planned(asking(QUESTIONNAIRE), epsilon)
     assert [signal.query for signal in with_weakest_parts(plan, {}, records)] == ["q", "q, words"]
     assert len(signal_advice(with_weakest_parts(plan, {}, records))) <= 2
-    counts = planned(Asking(LabelHistogramSpec(labels=10), mechanism="laplace"), epsilon)
+    counts = planned(asking(LabelHistogramSpec(labels=10), mechanism="laplace"), epsilon)
     assert with_weakest_parts(counts, {}, records) == signals(counts, {}, records)
 
 
@@ -284,7 +278,7 @@ FEW = {
 def test_advice_on_signals_and_candidates_is_that_accepted():
     screens = {name: signal_advice(estimates) for name, estimates in advised().items()}
     for name, (top, candidates) in FEW.items():
-        plan = planned(Asking(VotesSpec(top=top)), 1.0)
+        plan = planned(asking(VotesSpec(top=top)), 1.0)
         screens[name] = few_candidates(plan, {"q": candidates * len(TEN.labels)})
     assert_accepted(under_headings(screens), Path(__file__).parent / "screens" / "advice.txt")
 
@@ -306,4 +300,4 @@ def test_without_a_guess_of_records_it_says_how_many_it_takes():
 
 @pytest.mark.parametrize("spec", [VotesSpec(top=1, furthest=False, fine=128), LabelHistogramSpec(labels=10)])
 def test_where_records_rank_nothing_there_cannot_be_too_little_to_rank(spec):
-    assert few_candidates(planned(Asking(spec, mechanism="laplace"), 1.0), {}) == []
+    assert few_candidates(planned(asking(spec, mechanism="laplace"), 1.0), {}) == []

@@ -20,6 +20,7 @@ from server.planning.signal import (
     with_parts,
     with_weakest_parts,
 )
+from tests.support.methods import Asking
 from tests.support.plans import planned
 
 
@@ -59,42 +60,27 @@ def test_an_epsilon_for_which_there_is_no_plan_is_too_small_but_a_plan_that_can_
         least_epsilon(never, 1.0)
 
 
-class Two:
-    """Two queries, of which the second needs more records."""
-
-    name = "two"
-
-    def __init__(self, buckets=1000, share=0.5):
-        self.buckets, self.share = buckets, share
-
-    def plan(self, *_):
-        pairs = SelfSimilaritySpec(buckets=self.buckets)
-        return (
-            PlannedQuery(name="labels", spec=LabelHistogramSpec(labels=10), mechanism="laplace", share=1 - self.share),
-            PlannedQuery(name="pairs", spec=pairs, mechanism="laplace", share=self.share),
-        )
+def asking_two(buckets=1000, share=0.5):
+    """A method of two queries, of which the second needs more records."""
+    labels, pairs = LabelHistogramSpec(labels=10), SelfSimilaritySpec(buckets=buckets)
+    return Asking(
+        PlannedQuery(name="labels", spec=labels, mechanism="laplace", share=1 - share),
+        PlannedQuery(name="pairs", spec=pairs, mechanism="laplace", share=share),
+    )
 
 
 def test_the_query_that_needs_most_records_decides():
-    plan = planned(Two(), 4.0)
+    plan = planned(asking_two(), 4.0)
     least = least_records(plan, {}, 3.0)
     before, enough = ([signal.ratio for signal in signals(plan, {}, records)] for records in (least - 1, least))
     assert min(enough) >= 3
     assert before[0] > 3 > before[1]
 
 
-class Asking:
-    """Class sums whose questions about words and persons need more records than the sums."""
-
-    name = "asking"
-
-    def plan(self, *_):
-        spec = QuestionnaireSpec(labels=10, directions=8, count=256, words=256, person=512, first=16, term=128)
-        return (PlannedQuery(name="q", spec=spec),)
-
-
 def test_every_part_of_a_questionnaire_is_enough_and_no_advice_is_left():
-    plan = planned(Asking(), 4.0)
+    # Class sums whose questions about words and persons need more records than the sums.
+    spec = QuestionnaireSpec(labels=10, directions=8, count=256, words=256, person=512, first=16, term=128)
+    plan = planned(Asking(PlannedQuery(name="q", spec=spec)), 4.0)
     least = least_records(plan, {}, CLEAR)
     assert least == max(signal.clear_from for signal in with_parts(plan, {}, None))
     assert least > signals(plan, {}, None)[0].clear_from
@@ -104,9 +90,9 @@ def test_every_part_of_a_questionnaire_is_enough_and_no_advice_is_left():
 
 def test_records_that_help_nothing_are_refused_with_advice():
     with pytest.raises(PlanError, match=r"for pairs.*epsilon"):
-        least_records(planned(Two(buckets=50), 0.2), {}, 3.0)
+        least_records(planned(asking_two(buckets=50), 0.2), {}, 3.0)
     with pytest.raises(PlanError, match=r"for pairs.* buckets"):
-        least_records(planned(Two(buckets=10, share=0.99), 2.0), {}, 3.0)
+        least_records(planned(asking_two(buckets=10, share=0.99), 2.0), {}, 3.0)
     with pytest.raises(PlanError, match="signal"):
         least_records(planned(FuseGen(), 1.0), {}, 3.0)
-    assert least_records(planned(Two(), math.inf), {}, 3.0) == 1
+    assert least_records(planned(asking_two(), math.inf), {}, 3.0) == 1
