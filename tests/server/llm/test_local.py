@@ -15,7 +15,7 @@ from server.llm.engines import openvino
 from server.llm.local import Local
 from tests.support.provider_contract import ProviderContract, requests
 from tests.support.tiny_gguf import tiny_gguf
-from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_writer
+from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_writer
 
 SENTENCES = (
     "where is my new card",
@@ -25,20 +25,6 @@ SENTENCES = (
     "a new card was stolen at work",
     "someone stole my card again",
 )
-MAKE = {"llama": tiny_llama, "gpt2": tiny_gpt2}
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """Folders of checkpoints, made at the first use."""
-    folder = tmp_path_factory.mktemp("models")
-
-    def get(kind):
-        if not (folder / kind).exists():
-            MAKE[kind](folder / kind, chat=True)
-        return folder / kind
-
-    return get
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +122,7 @@ def refused(folder, **settings):
     return caught.value.what
 
 
-def test_what_cannot_be_loaded_is_named_before_anything_is_asked(tmp_path, saved, completing, monkeypatch):
+def test_what_cannot_be_loaded_is_named_before_anything_is_asked(tmp_path, completing, monkeypatch):
     assert refused(tmp_path) == "language model m"
     assert refused(tiny_bert(tmp_path / "bert")) == "model"
     folder = tiny_gpt2(tmp_path / "gpt2")
@@ -144,8 +130,9 @@ def test_what_cannot_be_loaded_is_named_before_anything_is_asked(tmp_path, saved
     assert refused(folder, dtype="float8") == "dtype of m"
     (folder / "tokenizer.json").unlink()
     assert refused(folder, completion=Completion()) == "model"
-    assert refused(saved("gpt2"), engine="openvin") == "engine of m"
-    assert refused(saved("gpt2"), engine="openvino", max_new_tokens=12) == "language model m"
+    chat = tiny_gpt2(tmp_path / "chat", chat=True)
+    assert refused(chat, engine="openvin") == "engine of m"
+    assert refused(chat, engine="openvino", max_new_tokens=12) == "language model m"
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
     assert refused(completing._checkpoint.folder, engine="openvino", max_new_tokens=12) == "engine of m"
 
