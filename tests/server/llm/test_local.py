@@ -13,6 +13,7 @@ from server.llm.base import accepted
 from server.llm.completion import DECLINED, Completion
 from server.llm.engines import openvino
 from server.llm.local import Local
+from tests.support.engines import sampled
 from tests.support.provider_contract import ProviderContract, requests
 from tests.support.tiny_gguf import tiny_gguf
 from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_writer
@@ -78,7 +79,7 @@ def test_a_prompt_and_a_seed_decide_a_completion(completing):
     # So hot, and without a stop, that no processor's rounding draws the same five long texts for two of these.
     hot = replace(first, temperature=2.0, stop="")
     jobs = [hot, replace(hot, seed=other.seed), replace(hot, ids=other.ids)]
-    drawn, again = (continued(anew(completing), jobs) for _ in range(2))
+    drawn, again = (sampled(anew(completing)._engine, jobs) for _ in range(2))
     assert drawn == again
     assert drawn[0] not in drawn[1:]
     assert all(len(set(map(tuple, continuations))) > 1 for continuations in drawn)
@@ -94,13 +95,6 @@ def anew(model, **changes):
         "max_new_tokens": 120,
     }
     return Local(name="m", model=model._checkpoint.folder, **settings | changes)
-
-
-def continued(model, jobs):
-    """The tokens of all continuations of each job."""
-    answers = {}
-    model._engine.sample(jobs, answers.__setitem__)
-    return [answers[place] for place in range(len(jobs))]
 
 
 def test_the_length_of_a_completion_is_bound_by_the_request_and_by_its_examples(completing):

@@ -9,6 +9,7 @@ from common.errors import ConfigError, ProviderError
 from server.llm.engines import openvino
 from server.llm.engines.base import Job
 from server.llm.engines.openvino import OpenVino
+from tests.support.engines import sampled
 from tests.support.tiny_gguf import tiny_gguf
 
 FRESH = """
@@ -37,12 +38,6 @@ def engine(folder):
 
 def job(**changes):
     return Job(**{"ids": (30, 31, 32), "seed": 5, "max_new_tokens": 20, "temperature": 1.0} | changes)
-
-
-def sampled(engine, jobs):
-    answers = {}
-    engine.sample(jobs, answers.__setitem__)
-    return [answers[place] for place in range(len(jobs))]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@ import torch
 
 from server.llm.engines.base import Job
 from server.llm.engines.transformers import Noise, Transformers
+from tests.support.engines import sampled
 from tests.support.tiny_models import tiny_gpt2, tiny_llama
 
 
@@ -14,12 +15,6 @@ def job(**changes):
 def folder(request, tmp_path_factory):
     """Positions are relative in one model, and absolute in the other."""
     return request.param(tmp_path_factory.mktemp("checkpoint") / "model")
-
-
-def sampled(engine, jobs):
-    answers = {}
-    engine.sample(jobs, answers.__setitem__)
-    return [answers[place] for place in range(len(jobs))]
 
 
 def test_draws_have_the_softmax_distribution():
