@@ -76,16 +76,6 @@ def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
     assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
 
 
-def chosen(*positions):
-    """All parties' choices, one after the other, the last repeated."""
-
-    def answer(name, nth, query):
-        flat = [*positions, *[positions[-1]] * (PARTIES * query.length - len(positions))]
-        return np.array(flat).reshape(PARTIES, query.length)
-
-    return answer
-
-
 def test_variants_keep_their_seed_s_label_and_model_and_rephrasings_their_variant_s():
     world = World(method())
     first, last = steps(method(), world)
@@ -114,10 +104,15 @@ def test_where_all_choose_one_label_the_other_starts_from_any_abstract_and_a_not
     assert note.startswith("b:")
 
 
-def test_choices_outside_the_pool_are_refused():
-    for wrong in (-1, 20, math.nan):
-        with pytest.raises(ProtocolError, match="seed choices"):
-            run(method(), World(method(), answers=chosen(0, wrong)))
+@pytest.mark.parametrize("wrong", [-1, 20, math.nan])
+def test_choices_outside_the_pool_are_refused(wrong):
+    def but_one(name, nth, query):
+        choices = np.full((PARTIES, query.length), wrong)
+        choices[0, 0] = 0
+        return choices
+
+    with pytest.raises(ProtocolError, match="seed choices"):
+        run(method(), World(method(), answers=but_one))
 
 
 def test_one_party_that_answers_with_no_choices_is_left_out_and_stated():
