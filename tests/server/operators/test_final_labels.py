@@ -7,10 +7,6 @@ from server.operators import final_labels
 from server.operators.final_labels import SOFTNESSES, student_softness, with_shares
 
 
-def rows(*probabilities):
-    return np.array(probabilities, dtype=float)
-
-
 def texts_of(count: int, labels: int, *, spread: float) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors about as many means as there are labels, and these means."""
     generator = np.random.default_rng(0)
@@ -66,16 +62,16 @@ def test_a_label_that_no_text_has_is_given_none(least):
 
 
 def test_a_label_that_is_nobodys_gets_its_most_probable_text_and_robs_nobody():
-    posterior = rows([0.9, 0.05, 0.05], [0.8, 0.05, 0.15], [0.1, 0.9, 0])
+    posterior = np.array([[0.9, 0.05, 0.05], [0.8, 0.05, 0.15], [0.1, 0.9, 0]])
     assert final_labels.most_probable_labels(posterior).tolist() == [0, 2, 1]
     assert final_labels.most_probable_labels(posterior[:2]).tolist() in ([1, 0], [0, 2], [0, 1])
-    assert final_labels.most_probable_labels(rows([0.1, 0.9], [0.6, 0.4])).tolist() == [1, 0]
+    assert final_labels.most_probable_labels(np.array([[0.1, 0.9], [0.6, 0.4]])).tolist() == [1, 0]
 
 
 def test_the_texts_nearest_to_their_label_s_mean_in_the_subspace_are_kept_and_one_at_least():
-    means, basis = rows([1, 0, 5], [-1, 0, 5]), rows([1, 0, 0], [0, 1, 0])
+    means, basis = np.array([[1.0, 0, 5], [-1, 0, 5]]), np.array([[1.0, 0, 0], [0, 1, 0]])
     turned = [[np.cos(angle), np.sin(angle), 9 * angle] for angle in np.linspace(0, 3, 9)]
-    texts, labels = rows(*turned[::-1], [2, 0, 5]), np.array([0] * 9 + [1])
+    texts, labels = np.array([*turned[::-1], [2, 0, 5]]), np.array([0] * 9 + [1])
     assert final_labels.texts_near_records(texts, labels, means, basis) == [2, 3, 4, 5, 6, 7, 8, 9]
 
 

@@ -13,10 +13,6 @@ LABELS, DIMENSIONS, RECORDS = 4, 16, 100
 MEANS = np.eye(DIMENSIONS)[:LABELS] * 0.6
 
 
-def rows(*probabilities):
-    return np.array(probabilities, dtype=float)
-
-
 def test_exemplars_are_the_texts_of_highest_posterior_among_those_that_are_most_probably_of_the_label():
     posterior = np.array([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.8, 0.2], [0.2, 0.8], [0.3, 0.7]])
     models = np.array([0, 1, 0, 1, 0, 1])
@@ -24,7 +20,7 @@ def test_exemplars_are_the_texts_of_highest_posterior_among_those_that_are_most_
 
 
 def test_where_too_few_texts_are_most_probably_of_a_label_the_next_fill_up():
-    posterior = rows([0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.7, 0.3])
+    posterior = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.7, 0.3]])
     assert steering.most_probable_texts(posterior, np.arange(4), 3) == [[0, 1, 3], [2, 3, 1]]
     assert steering.most_probable_texts(posterior, np.arange(4), 9) == [[0, 1, 3, 2], [2, 3, 1, 0]]
 
@@ -38,13 +34,13 @@ def test_a_model_gives_at_most_60_percent_of_the_exemplars_while_others_have_tex
 
 
 def test_a_label_needs_what_it_lacks_and_a_little_in_any_case():
-    posterior = rows(*[[0.9, 0.1]] * 9, [0.1, 0.9])
+    posterior = np.array([[0.9, 0.1]] * 9 + [[0.1, 0.9]])
     assert np.allclose(steering.needs(posterior, np.array([0.5, 0.5]), 10), [1.25, 9])
     assert np.allclose(steering.needs(posterior, np.array([0.9, 0.1]), 10), [5, 5])
 
 
 def test_models_are_weighed_by_the_squared_mean_posterior_of_what_was_requested():
-    posterior = rows([0.8, 0.2], [0.6, 0.4], [0.7, 0.3], [0.9, 0.1])
+    posterior = np.array([[0.8, 0.2], [0.6, 0.4], [0.7, 0.3], [0.9, 0.1]])
     requested, models = np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1])
     assert np.allclose(steering.model_weights(posterior, requested, models, 2), [0.5, 0.5])
     shares = steering.model_weights(posterior, np.array([0, 0, 1, 1]), models, 2)
