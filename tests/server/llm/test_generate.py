@@ -51,13 +51,6 @@ def run(providers, *orders, seed=0, number=1, size=4, **more):
     return generate(providers, orders, ask_for, **settings, **more)
 
 
-def raising(error):
-    def first():
-        raise error
-
-    return first
-
-
 def test_orders_are_filled_exactly_and_marked_and_all_labels_are_asked_for_at_once():
     provider = Scripted()
     harvest = run({"m": provider}, order(10), order(3, label="b"))
@@ -177,7 +170,10 @@ def test_ctrl_c_cancels_the_requests_of_remote_models(monkeypatch, stop):
         assert cancelled.wait(60)
         raise ProviderError("cancelled")
 
-    providers = {"far": Scripted(first=wait, remote=True), "near": Scripted(first=raising(stop()))}
+    def interrupted():
+        raise stop
+
+    providers = {"far": Scripted(first=wait, remote=True), "near": Scripted(first=interrupted)}
     with pytest.raises(stop):
         run(providers, order(2, "far"), order(2, "near"))
     assert cancelled.is_set()
