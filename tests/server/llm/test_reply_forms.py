@@ -89,10 +89,6 @@ def dumped(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def python(value):
-    return repr(value)
-
-
 LISTS = {
     "list": dumped,
     "indented": lambda texts: json.dumps(texts, indent=2),
@@ -105,10 +101,10 @@ LISTS = {
     "comments": lambda texts: (
         "[\n" + "".join(f"// Note {at}\n{dumped(text)},\n" for at, text in enumerate(texts)) + "]"
     ),
-    "python": python,
-    "python, None": lambda texts: python([None, *texts, True]),
-    "tuple inside": lambda texts: python([tuple(texts)]),
-    "assignment": lambda texts: "texts = " + python(texts),
+    "python": repr,
+    "python, None": lambda texts: repr([None, *texts, True]),
+    "tuple inside": lambda texts: repr([tuple(texts)]),
+    "assignment": lambda texts: "texts = " + repr(texts),
     "nested": lambda texts: dumped([texts]),
     "nested, each": lambda texts: dumped([[text] for text in texts]),
     "nested, numbered": lambda texts: dumped([[at, text] for at, text in enumerate(texts)]),
@@ -120,7 +116,7 @@ LISTS = {
     "objects, longer label": lambda texts: dumped([{"label_description": "z " * 90, "note": text} for text in texts]),
     "objects, list beside": lambda texts: dumped([{"note": text, "symptoms": ["a b", "c d"]} for text in texts]),
     "objects, reasoning": lambda texts: dumped([{"reasoning": "long " * 50, "patient_note": text} for text in texts]),
-    "python objects": lambda texts: python([{"id": None, "text": text} for text in texts]),
+    "python objects": lambda texts: repr([{"id": None, "text": text} for text in texts]),
     "object": lambda texts: dumped({"texts": texts}),
     "object, keys beside": lambda texts: dumped({"count": 5, "language": "English", "texts": texts}),
     "object, any key": lambda texts: dumped({"label": "x y", "patient_voices": texts, "tags": ["a b", "c d"]}),
@@ -175,31 +171,28 @@ def put(form, inner):
     return f"{before}{inner}{after}"
 
 
+def fenced_and_surrounded(inner, written):
+    """Replies with a list in each fence and among words, but for a fence around fences or one open before words."""
+    for (of_fence, fence), (of_words, around) in product(FENCES.items(), AROUND.items()):
+        open_before_words = of_fence == "unclosed" and of_words in ("after", "both")
+        around_fences = written == "several fences" and of_fence != "none"
+        if not open_before_words and not around_fences:
+            yield put(around, put(fence, inner))
+
+
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("written", LISTS)
 @pytest.mark.parametrize("n", [5, 1])
 def test_texts_come_out_of_every_form(kind, written, n):
     texts = TEXTS[kind][:n]
-    inner = LISTS[written](texts)
-    for (of_fence, fence), (of_words, around) in product(FENCES.items(), AROUND.items()):
-        if of_fence == "unclosed" and of_words in ("after", "both"):
-            continue
-        if written == "several fences" and of_fence != "none":
-            continue
-        reply = put(around, put(fence, inner))
-        assert parse(reply, n) == tuple(texts), (of_fence, of_words, reply)
+    for reply in fenced_and_surrounded(LISTS[written](texts), written):
+        assert parse(reply, n) == tuple(texts), reply
 
 
 @pytest.mark.parametrize("written", PHRASE_LISTS)
 def test_phrases_come_out_of_every_form(written):
-    inner = PHRASE_LISTS[written](list(PHRASES))
-    for (of_fence, fence), (of_words, around) in product(FENCES.items(), AROUND.items()):
-        if (of_fence == "unclosed" and of_words in ("after", "both")) or (
-            written == "several fences" and of_fence != "none"
-        ):
-            continue
-        reply = put(around, put(fence, inner))
-        assert parse(reply, len(PHRASES), phrases=True) == PHRASES, (of_fence, of_words, reply)
+    for reply in fenced_and_surrounded(PHRASE_LISTS[written](list(PHRASES)), written):
+        assert parse(reply, len(PHRASES), phrases=True) == PHRASES, reply
 
 
 @pytest.mark.parametrize("written", [*LINES, "lines"])
