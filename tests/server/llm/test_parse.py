@@ -92,8 +92,9 @@ def test_parse_phrases(completion, n, phrases):
     assert parse(completion, n, phrases=True) == phrases
 
 
-def test_one_text_that_is_cut_off_is_none():
+def test_a_text_or_phrase_that_is_cut_off_is_none():
     assert parse("He fell from the", 1, cut=True) == ()
+    assert parse("1. Falls at nig", 1, phrases=True, cut=True) == ()
     assert parse('["He fell.", "She', 2, cut=True) == ("He fell.",)
     assert parse("1. He fell.\n2. She", 2, cut=True) == ("He fell.",)
     assert parse("1. He fell.\n2. She", 2) == ("He fell.", "She")
@@ -150,7 +151,3 @@ def test_any_reply_is_read(completion, n, phrases, cut):
     texts = parse(completion, n, phrases=phrases, cut=cut)
     assert len(texts) <= n
     assert all(isinstance(text, str) for text in texts)
-
-
-def test_parse_phrase_that_is_cut_off_is_none():
-    assert parse("1. Falls at nig", 1, phrases=True, cut=True) == ()
