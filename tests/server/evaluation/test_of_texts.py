@@ -1,6 +1,5 @@
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from server.evaluation.of_texts import missing_record_groups, text_groups
 from server.evaluation.small_model import Evaluation
 from server.metrics import fidelity
 from server.report import figure_tables
-from tests.support.measured_texts import FAST, assert_whole, candidates, figures, measured_parts, records
+from tests.support.measured_texts import assert_whole, candidates, figures, measured_parts, records
 
 
 def groups_of(*metrics, settings=(), **changes):
@@ -179,8 +178,3 @@ def test_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_witho
     assert candidates()[0].text not in caplog.text + made["failing"].reason
     with pytest.raises(ConfigError, match=r"^evaluation\.own\.words;"):
         Evaluation(own={"words": 5})
-
-
-def test_language_model_that_is_none_is_refused_before_the_run(tmp_path):
-    with pytest.raises(ConfigError):
-        Evaluation(metrics=["language"], language_model=replace(FAST, start=str(tmp_path / "none")))
