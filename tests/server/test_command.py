@@ -5,33 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from client import records
-from common import labelled_files
 from server.command import main
 from server.methods.wasp import VOTES
 from server.page.drafts import MADE
 from server.planning import forecast
-from server.tasks import demo_notes, sources
 from tests.support.documents import write_run
 from tests.support.lanes import slow
 from tests.support.runs import labelled
 from tests.support.screens import assert_accepted, under_headings
 
-
-@pytest.fixture(autouse=True)
-def nothing_private(monkeypatch):
-    """Whoever reads a record here fails the test."""
-
-    def forbidden(*_args, **_kwargs):
-        raise AssertionError("a private record was asked for")
-
-    monkeypatch.setattr(demo_notes, "private_notes", forbidden)
-    monkeypatch.setattr(demo_notes, "held_out_notes", forbidden)
-    # Each was imported above: a module that is first imported while this lasts would keep the forbidden function.
-    for module in (labelled_files, sources, records):
-        monkeypatch.setattr(module, "read_records", forbidden)
-
-
+pytestmark = pytest.mark.usefixtures("nothing_private")
 FORECAST = {"texts": 9, "model_calls": 8, "input_tokens": 7, "output_tokens": 6, "cost": 0.5}
 FORECAST |= {"models": {"a": {"cost": 0.5}, "b": {"cost": None}}}
 

@@ -4,25 +4,12 @@ import json
 
 import pytest
 
-from client import records
-from common import labelled_files
 from server.command import main
 from server.methods.wasp import VOTES
 from tests.support.tiny_models import tiny_bert, tiny_transformer, tiny_writer
 
+pytestmark = pytest.mark.usefixtures("nothing_private")
 SMALL = ["task.public_notes=60"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_private(monkeypatch):
-    """Whoever reads a record here fails the test."""
-
-    def forbidden(*_args, **_kwargs):
-        raise AssertionError("a private record was asked for")
-
-    monkeypatch.setattr(labelled_files, "read_records", forbidden)
-    monkeypatch.setattr("server.tasks.sources.read_records", forbidden)
-    monkeypatch.setattr(records, "read_records", forbidden)
 
 
 def check(capsys, *overrides):
