@@ -25,16 +25,11 @@ def with_class_sums(run, numbers=None, **asked):
     return run
 
 
-def page(run):
-    write_report(run)
-    return (run / "report.html").read_text("utf-8")
-
-
 def test_a_share_whose_band_is_100_percent_or_more_is_noise(tmp_path):
-    clear = page(with_class_sums(tmp_path / "clear"))
+    clear = write_report(with_class_sums(tmp_path / "clear")).read_text("utf-8")
     assert "“fever” among the first words" in clear
     assert ">noise<" not in clear
-    noisy = page(with_class_sums(tmp_path / "noisy", noise=5000.0))
+    noisy = write_report(with_class_sums(tmp_path / "noisy", noise=5000.0)).read_text("utf-8")
     assert noisy.count(">noise<") == sum(len(question.answers) for question in QUESTIONS)
 
 
@@ -59,4 +54,4 @@ def test_answers_of_another_version_or_tampered_ones_are_named_and_not_shown(tmp
     if problem:
         (line,) = facts.problems
         assert re.match(problem, line)
-    assert "What your hospitals' texts are like" not in page(run)
+    assert "What your hospitals' texts are like" not in write_report(run).read_text("utf-8")
