@@ -4,7 +4,7 @@ import pytest
 
 from server.domain import Candidate
 from server.report.samples import glimpse
-from tests.support.documents import edit, write_run
+from tests.support.documents import edit
 from tests.support.pages import report
 
 
@@ -44,15 +44,13 @@ def test_few_texts_are_all_shown(number):
 @pytest.mark.parametrize(
     "wrong", [3, {"0": 1}, ["ab"], [[True, 7]], [[1, True]], [[-1, 7]], [[1, -7]], [[1.0, 7]], [[[1], 7]]]
 )
-def test_lines_and_votes_that_are_no_counts_are_passed_over(tmp_path, wrong):
-    run = write_run(tmp_path / "run")
+def test_lines_and_votes_that_are_no_counts_are_passed_over(run, wrong):
     page = report(edit(run, "metrics.json", nearest_texts=wrong)).text
     assert "Typical: " not in page
     assert page.count("Usual words") == 2
 
 
-def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
-    run = write_run(tmp_path / "run")
+def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(run):
     page = report(edit(run, "metrics.json", nearest_texts=[[4, 11]])).text
     assert " 11 of 400 real " in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")

@@ -38,11 +38,6 @@ METRICS = {
 }
 
 
-@pytest.fixture
-def run(tmp_path):
-    return write_run(tmp_path / "run")
-
-
 @pytest.mark.parametrize("simulation", [True, False])
 def test_files_of_a_simulation_which_show_figures_of_records_are_for_their_owner_alone(simulation, tmp_path):
     run = write_run(tmp_path / "run", simulation=simulation)

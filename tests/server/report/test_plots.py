@@ -13,7 +13,6 @@ from server.report.facts import gather
 from server.report.plots import Histogram, count_bins, dots, steps
 from server.report.run_plots import plot_rounds
 from server.report.write import rendered_plot
-from tests.support.documents import write_run
 from tests.support.pages import report
 from tests.support.screens import assert_accepted, under_headings
 
@@ -104,13 +103,12 @@ def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
     assert len(drawn.x_ticks) <= 10
 
 
-def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(tmp_path):
+def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(run):
     places = {f"label {at}": [[at, at % 3]] for at in range(9)}
     plot = dots("map", "T", "", {"synthetic": places, "private": places})
     looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
     assert len(looks) == 18
     assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
-    run = write_run(tmp_path / "run")
     (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
     page = report(run)
     marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
@@ -118,8 +116,8 @@ def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(tm
     assert sorted(attrs.get("data-label", "") for attrs in marks) == ["", "", "0", "1"]
 
 
-def test_fid_has_the_distance_of_real_texts_beside(tmp_path):
-    rounds = gather(write_run(tmp_path / "run")).rounds
+def test_fid_has_the_distance_of_real_texts_beside(run):
+    rounds = gather(run).rounds
     real = {"fid": {"value": 0.5, "rows": 7}}
     marked = Metrics(content={"fidelity": real, "fidelity_real": real | {"simulation_only": True}}).groups
     (plot,) = [plot for plot in plot_rounds(rounds, marked) if plot.key == "round-fid"]

@@ -18,11 +18,6 @@ from tests.support.screens import assert_accepted
 SCREENS = Path(__file__).parent / "screens"
 
 
-@pytest.fixture
-def run(tmp_path):
-    return write_run(tmp_path / "run")
-
-
 def test_every_section_is_there_and_says_what_was_accepted(run):
     page = report(run)
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}

@@ -95,16 +95,16 @@ def test_every_group_of_figures_is_named_as_tested_or_not(metric):
     assert metric.replace("_", " ") in TESTS
 
 
-def test_a_test_is_either_done_or_not(tmp_path):
-    write_report(run := write_run(tmp_path / "run"))
+def test_a_test_is_either_done_or_not(run):
+    write_report(run)
     done, missing = section(run, "What was tested"), section(run, "What was not tested")
     for title in TESTS:
         named = f"- **{title.capitalize()}**"
         assert (named in done) != (named in missing)
 
 
-def test_what_others_wrote_stays_text(tmp_path):
-    run = edit(write_run(tmp_path / "run"), "run.json", purpose="a | b\n## <b>Approved</b>")
+def test_what_others_wrote_stays_text(run):
+    edit(run, "run.json", purpose="a | b\n## <b>Approved</b>")
     write_report(run)
     assert r"| Purpose | a \| b \#\# \<b\>Approved\</b\> |" in (run / FILE).read_text("utf-8")
     assert escape_markdown("[x](y)") == r"\[x\](y)"

@@ -213,8 +213,8 @@ def test_labels_of_records_are_counted_in_a_simulation_alone(metrics, shares, so
     assert [row.record_share for row in made.rows] == record_shares
 
 
-def test_page_begins_with_a_short_verdict_and_the_labels(tmp_path):
-    run = edit(write_run(tmp_path / "run"), "metrics.json", **against(0.75, 0.04, 0.12))
+def test_page_begins_with_a_short_verdict_and_the_labels(run):
+    edit(run, "metrics.json", **against(0.75, 0.04, 0.12))
     edit(run, "metrics.json", label_shares={"records": {"sepsis": 1.0}})
     page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
     sentence, short = facts["verdict"]["sentence"], facts["verdict"]["short"]
@@ -227,8 +227,7 @@ def test_page_begins_with_a_short_verdict_and_the_labels(tmp_path):
     assert "recall" not in page.text
 
 
-def test_page_says_what_was_run_for_whom(tmp_path):
-    run = write_run(tmp_path / "run")
+def test_page_says_what_was_run_for_whom(run):
     assert "Recipient" not in report(run).text  # of an earlier version
     about = {"started": "2026-11-24", "models": ["urban", "rural"], "encoder": "minilm", "recipient": "a school"}
     hospitals = ["St. Mary", "St. Luke"]

@@ -25,7 +25,7 @@ from server.report.weaknesses import (
 )
 from server.report.write import write_report
 from simulations.federation import inputs
-from tests.support.documents import answer_with_noise, edit, privacy, report_of, summary, write_run
+from tests.support.documents import answer_with_noise, edit, privacy, report_of, summary
 from tests.support.pages import Page
 from tests.support.screens import assert_accepted, under_headings
 
@@ -230,8 +230,7 @@ def test_each_code_of_results_has_a_sentence_and_a_fault_with_advice():
 
 
 @pytest.mark.parametrize("number", range(len(WeaknessCode)))
-def test_the_gravest_five_of_a_report_are_shown_and_the_others_counted(number, tmp_path):
-    run = write_run(tmp_path / "run")
+def test_the_gravest_five_of_a_report_are_shown_and_the_others_counted(number, run):
     given = [Weakness(code=code, what=f"what of {code}", do="Do it") for code in [*WeaknessCode][:number]]
     InputWeaknesses(weaknesses=tuple(reversed(given))).save(run)
     write_report(run)
@@ -242,8 +241,7 @@ def test_the_gravest_five_of_a_report_are_shown_and_the_others_counted(number, t
     assert [line for line in shown[MOST_SHOWN:] if f" {number - 5} more" not in line or "report.html" not in line] == []
 
 
-def test_weaknesses_of_an_earlier_version_have_no_code_and_are_read(tmp_path):
-    run = write_run(tmp_path / "run")
+def test_weaknesses_of_an_earlier_version_have_no_code_and_are_read(run):
     old = {"what": "two rows repeat others", "do": "remove them", "simulation_only": True}
     (run / "input_weaknesses.json").write_text(json.dumps({"weaknesses": [old], "format": 1}))
     write_report(run)
@@ -260,8 +258,7 @@ def test_the_cause_decides_whether_more_or_fewer_texts_are_advised():
     assert not any("method.samples" in other.do for other in others)
 
 
-def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):
-    run = write_run(tmp_path / "run")
+def test_weaknesses_are_on_the_page_and_in_report_json(run):
     assert read_weaknesses(run) == []
     answer_with_noise(run)
     page = Page(write_report(run).read_text(encoding="utf-8"))
@@ -271,15 +268,13 @@ def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):
     assert str(weakness) in " ".join(page.text.split())
 
 
-def test_a_foreign_file_has_no_weaknesses_and_still_a_page(tmp_path):
-    run = write_run(tmp_path / "run")
+def test_a_foreign_file_has_no_weaknesses_and_still_a_page(run):
     (run / "metrics.json").write_text('{"synthetic": {"accuracy": "high"}, "majority_class": 1, "test_records": "x"}')
     assert "What is poor" not in write_report(run).read_text(encoding="utf-8")
     assert read_weaknesses(run) == []
 
 
-def test_warnings_of_an_earlier_version_stay(tmp_path):
-    run = write_run(tmp_path / "run")
+def test_warnings_of_an_earlier_version_stay(run):
     write_report(edit(run, "run.json", warnings=["votes will be noise; more records"]))
     (weakness,) = read_weaknesses(run)
     assert (weakness.code, weakness.do) == (WeaknessCode.ANSWERS_ARE_NOISE, "More records")
