@@ -45,10 +45,6 @@ def test_a_record_counts_under_so_many_labels_in_each_query(build):
     one = planned(build(), task=Task(name="t", kind="note", labels=LABELS))
     assert [query.share for query in one.queries] == [1.0]
     assert b"labels_per_record" not in one.to_json()
-    assert (
-        planned(AugPe(), task=Task(name="t", kind="note", labels=LABELS), stated={"purpose": "triage"}).purpose
-        == "triage"
-    )
 
 
 def test_texts_have_sets_that_prompts_name_and_a_run_goes_on_from_any_step(build):
