@@ -6,7 +6,6 @@ import pytest
 
 from common.errors import ConfigError
 from server.documents.metrics import Metrics, shareable
-from server.prepare.components import check_tracking
 from server.report.tensorboard import FOLDER, track
 from tests.support.runs import tiny
 
@@ -37,11 +36,6 @@ def test_a_step_that_is_done_again_counts_once(tmp_path):
     for step, value in ((1, 0.5), (2, 0.25), (3, 0.125), (2, 0.75)):
         track("tensorboard", tmp_path, step, Metrics(content={"fid": value}))
     assert read(tmp_path) == {"fid": [(1, 0.5), (2, 0.75)]}
-
-
-def test_an_unknown_one_is_refused():
-    with pytest.raises(ConfigError, match="tracking"):
-        check_tracking("mlflow")
 
 
 def test_one_that_is_not_installed_is_named_before_the_run(monkeypatch, tmp_path):
