@@ -306,7 +306,7 @@ MUTATIONS = (
         "client/answer.py",
         "    entry = party.ledger.reserve(\n",
         "    contribute.contribution(query, records)\n    entry = party.ledger.reserve(\n",
-        ANSWER + "test_the_charge_is_on_disk_before_records_are_touched",
+        ANSWER + "test_the_charge_is_on_disk_before_records_are_touched_or_noise_is_drawn",
     ),
     mutation(
         "another run starts with a fresh budget",

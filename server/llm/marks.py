@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from server.domain import Candidate, Example
+from server.domain import Candidate, Example, Task
 from server.spans import Marked, Spans, mark_spans, read_marks, remove_tags
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class Marks:
     def shown_example(self) -> str:
         """The example; if there is no example, one made up from the descriptions."""
         return self.example or "; ".join(f"<{name}>{description}</{name}>" for name, description in self.types)
+
+
+def marks_of(task: Task) -> Marks | None:
+    """Return the marks for a task's prompts, without an example yet; None if the task has no types of spans."""
+    return Marks(types=tuple(task.spans.items())) if task.spans else None
 
 
 def without_marks(request: "Request") -> "Request":

@@ -42,11 +42,12 @@ _FIRST_LINE = re.compile(r"\A[^\n]*:[ \t]*\n[ \t]*\n")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _BEFORE_STRING = re.compile(r"[^\n]*:\s*\n\s*(?=\")")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
-_PLAIN_LIST = re.compile(r"^[ \t]*\[([^\W\d][^][{}\"\n]*)\][ \t]*$", re.MULTILINE)
+_PLAIN_LIST = re.compile(r"\s*\[([^][{}\"\n]+)\]\.?\s*")
 _NO_LETTERS = re.compile(r"\W+")
 _AROUND = " \t\"“”',;."
 _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 _FEWEST_PARAGRAPHS = 3  # a refusal may have two
+_FEWEST_PLAIN = 5  # items of a list without quotation marks; a refusal in brackets may have four
 
 
 def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) 
     bulleted list, from fences, elements, or parts between ruled lines, or from `n` paragraphs. In an object, the text
     is the field "text", "message", "content" or "body", or else the longest string that is no label, number or the
     like; an object with several texts has them in its lists or in numbered fields. Phrases may also stand in plain
-    lines, or in a list without quotation marks. Blank items, prose in place of several texts, and repeated phrases are
+    lines, or be a list without quotation marks. Blank items, prose in place of several texts, and repeated phrases are
     dropped; `clean` handles all other defects of a text.
     """
     answer = answer_in(completion)
@@ -184,12 +185,12 @@ def _parts(text: str, n: int) -> list[str]:
 
 
 def _plain_phrases(text: str, n: int) -> list[str]:
-    """Return the items of a list in brackets without quotation marks, or the lines that do not end like a sentence.
+    """Return the items of a list without quotation marks that is the whole text, or the lines that are no sentences.
 
     Where several were requested, one line alone may refuse.
     """
-    if n > 1 and (brackets := _PLAIN_LIST.search(text)):
-        return brackets[1].split(",")
+    if (whole := _PLAIN_LIST.fullmatch(text)) and len(items := whole[1].split(",")) >= _FEWEST_PLAIN:
+        return items
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if n == 1 or len(lines) > 1 else []
 

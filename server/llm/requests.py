@@ -22,7 +22,7 @@ import numpy as np
 from common.validate import in_range, not_empty, positive
 from server.domain import Task
 from server.llm.base import Request
-from server.llm.marks import Marks
+from server.llm.marks import marks_of
 
 
 class Common(TypedDict, total=False):
@@ -72,12 +72,21 @@ def by_example(
     return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad), more=tuple(more))
 
 
-def paraphrase(task: Task, label: str | None, source: str, **common: Unpack[Common]) -> Request:
+def paraphrase(
+    task: Task,
+    label: str | None,
+    source: str,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
     """Make a request for a paraphrase.
 
     Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (with the source's length) and in RPSG (Table 6).
     """
-    return replace(_plain(task, label, **common), source=(source,))
+    return replace(_plain(task, label, texts=texts, rng=rng, temperature=temperature, words=words), source=(source,))
 
 
 def abstracts(task: Task, label: str | None, **common: Unpack[Common]) -> Request:
@@ -173,5 +182,5 @@ def _plain(task: Task, label: str | None, **common: Unpack[Common]) -> Request:
         words=common.get("words"),
         seed=int(common["rng"].integers(2**63)),
         wording=task.wording,
-        marks=Marks(types=tuple(task.spans.items())) if task.spans else None,
+        marks=marks_of(task),
     )

@@ -5,7 +5,7 @@ and of votes that are already noised, so nothing here can cost privacy. A child 
 first parent. The child has its parents' label and mean length.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -162,7 +162,7 @@ class Births:
 
     def varied(self, operator: str, elites: Sequence[Candidate], count: int, *, mask: float = 0.0) -> Iterator[Birth]:
         """Request `count` paraphrases of elites in turn, or copies with a fraction `mask` of their words replaced."""
-        ask = partial(fill_in, blanks=mask) if mask else paraphrase
+        ask: Callable[..., Request] = partial(fill_in, blanks=mask) if mask else paraphrase
         for place in range(count):
             parent = elites[place % len(elites)]
             request = ask(

@@ -138,7 +138,8 @@ def list_keywords(
         At most `count` different keywords for each label, keyed by label; the texts written; notes.
 
     Raises:
-        ProviderError: Of a label, fewer than half of the requested keywords are usable in every attempt.
+        ProviderError: Of a label, fewer than half of the requested keywords are usable in the last attempt; or too many
+            replies are lost.
     """
     written, usable = Written(texts=[]), dict[str, list[str]]()
     least = _LEAST_USABLE * count

@@ -5,7 +5,7 @@ a length drawn around the parent's. With look-ahead, votes for a candidate depen
 variations instead of its own embedding, and therefore on where its offspring lie.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from common import rng
 from server.domain import Candidate
+from server.llm.base import Request
 from server.llm.generate import Written
 from server.llm.requests import fill_in, paraphrase
 from server.method import Tools
@@ -56,7 +57,7 @@ def vary(
     Returns:
         The texts of each parent and their models, in the order of the parents.
     """
-    ask = partial(fill_in, blanks=variation.mask) if variation.kind == "fill_in" else paraphrase
+    ask: Callable[..., Request] = partial(fill_in, blanks=variation.mask) if variation.kind == "fill_in" else paraphrase
     requests, owners = [], []
     for at, (parent, count) in enumerate(parents):
         for start in range(0, count, texts_per_request):

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from common.domain import MOST_RECORDS
@@ -117,7 +118,7 @@ def make_plan(
     if not isinstance(method, SeveralLabels):
         one = "for its numbers and prompts are of one label"
         task.check_single(f"method {method.name}", one, "Choose method=class_sums or method=wasp")
-    degree, threshold, corrupt = _graph(secagg, membership)
+    graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
     draft = Plan(
         method=method.name,
         labels=tuple(task.labels),
@@ -125,11 +126,11 @@ def make_plan(
         parties=parties,
         max_dropouts=membership.max_dropouts,
         colluders=membership.colluders,
-        threshold=threshold,
-        secure=degree > 0,
-        degree=degree,
-        corrupt=corrupt,
-        roster=roster if degree else "",
+        threshold=graph.threshold,
+        secure=graph.degree > 0,
+        degree=graph.degree,
+        corrupt=graph.corrupt,
+        roster=roster if graph.degree else "",
         epsilon=math.inf,
         delta=delta,
         unit=target.unit,
@@ -143,16 +144,22 @@ def make_plan(
     return calibrate(draft, part * target.epsilon, calibration=target.calibration)
 
 
-def _graph(secagg: Secagg, membership: Membership) -> tuple[int, int, int]:
-    """Return degree, threshold and number of corrupt parties of the graph of masks; 0, 1 and 0 mean no masks."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Graph:
+    """The plan's parameters for masks; the defaults mean no secure aggregation."""
+
+    degree: int = 0
+    threshold: int = 1
+    corrupt: int = 0
+
+
+def _graph(secagg: Secagg, membership: Membership) -> _Graph:
     parties, max_dropouts = membership.parties, membership.max_dropouts
-    if not secagg.secure or parties == 1:
-        return 0, 1, 0
     corrupt = max(membership.colluders, rounded_up(secagg.corrupt, parties))
     if parties <= secagg.full_graph_up_to:
         lowest = threshold_of_full_graph(parties, corrupt, malicious=secagg.malicious)
         threshold = secagg.threshold or max(parties // 2 + 1, lowest)
-        return parties - 1, threshold, corrupt
+        return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
     degree, threshold = graph_parameters(
         parties,
         # A coordinator may leave out honest parties from the start, never more than the plan lets drop.
@@ -164,4 +171,4 @@ def _graph(secagg: Secagg, membership: Membership) -> tuple[int, int, int]:
     )
     if degree == parties - 1:
         threshold = max(threshold, parties // 2 + 1)
-    return degree, threshold, corrupt
+    return _Graph(degree=degree, threshold=threshold, corrupt=corrupt)

@@ -110,12 +110,14 @@ def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> R
 
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
-    from server.failure import EXPECTED, LOG, summary
+    from server.failure import EXPECTED, LOG, is_at_work, summary
     from server.prepare.calls import AGREED
     from server.prepare.compose import compose_settings, reload_settings
     from server.settings.sections import with_values
     from simulations.run import simulate
 
+    if is_at_work(folder):  # a run that somebody else began
+        return replace(blank, error=f"another process works in {folder}")
     goes_on = (folder / "state").exists()
     if not goes_on:
         shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ from server.llm.builtin.lexicon import Lexicon
 from server.llm.builtin.model import BuiltinModel
 from server.llm.clean import Cleaner
 from server.llm.completion import Completion, opening_words
-from server.llm.marks import Marks, RunMarks, without_marks
+from server.llm.marks import Marks, RunMarks, marks_of, without_marks
 from server.llm.requests import abstracts, by_example, subtopics
 from server.settings.schema import Rules
 from server.spans import REASONS, Marked, Span, mark_spans, read_marks, remove_tags, words
@@ -111,7 +111,7 @@ def test_candidates_get_their_spans_and_bring_them_into_a_resumed_run():
 
 def test_without_types_requests_are_what_they_were():
     plain = replace(TASK, spans={})
-    assert request(plain).marks is None
+    assert marks_of(plain) is None
     assert "marks" not in json.loads(request(plain).canonical())
     assert request().key("m") != request(plain).key("m")
     for asked, count in ((abstracts, {"texts": 1}), (subtopics, {"phrases": 1})):

@@ -158,11 +158,10 @@ LINES = {
     "ruled": "\n---\n".join,
     "paragraphs": "\n\n".join,
 }
-PHRASES = ("night sweats", "X-ray", "patient's rights", "terms & conditions")
+PHRASES = ("night sweats", "X-ray", "patient's rights", "terms & conditions", "3D scans")
 PHRASE_LISTS = {
     **{name: form for name, form in LISTS.items() if name not in ("objects, list beside", "JSON lines, commas")},
-    "no quotation marks": lambda phrases: f"[{', '.join(phrases)}]",
-    "no quotation marks, lines": lambda phrases: "[\n  " + ",\n  ".join(phrases) + "\n]",
+    "lines without quotation marks": lambda phrases: "[\n  " + ",\n  ".join(phrases) + "\n]",
 }
 
 
@@ -193,6 +192,30 @@ def test_texts_come_out_of_every_form(kind, written, n):
 def test_phrases_come_out_of_every_form(written):
     for reply in fenced_and_surrounded(PHRASE_LISTS[written](list(PHRASES)), written):
         assert parse(reply, len(PHRASES), phrases=True) == PHRASES, reply
+
+
+@pytest.mark.parametrize("fence", FENCES)
+@pytest.mark.parametrize("form", ["[{}]", "[ {} ].", "\n[{}]\n"])
+def test_phrases_come_out_of_a_list_without_quotation_marks(fence, form):
+    reply = put(FENCES[fence], put(form, ", ".join(PHRASES)))
+    assert parse(reply, len(PHRASES), phrases=True) == PHRASES
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[Sorry, as an AI, I must decline, thank you]",
+        "I can't do that.\n[Sorry, as an AI, I must decline, ask somebody else, thank you]",
+        "[I'm sorry, but I can't help with that]",
+        "[refused]",
+    ],
+)
+def test_a_refusal_in_brackets_has_no_phrases(reply):
+    assert parse(reply, 12, phrases=True) == ()
+
+
+def test_a_placeholder_in_brackets_hides_no_phrases():
+    assert parse("[insert phrases here]\nnight sweats\nX-ray", 12, phrases=True)[1:] == ("night sweats", "X-ray")
 
 
 @pytest.mark.parametrize("written", [*LINES, "lines"])
