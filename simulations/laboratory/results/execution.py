@@ -87,7 +87,10 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[RunMe
 
 
 def _watch_parent() -> None:
-    """End this process as soon as the command ends in any way, since its run goes on from its last round."""
+    """End this process as soon as the command ends in any way, since its run goes on from its last round.
+
+    `common.system.processes.ends_with` has Linux's kernel do so. Simulations may run on other systems.
+    """
 
     def end() -> None:
         if parent := multiprocessing.parent_process():
