@@ -24,13 +24,13 @@ from client.app import relay
 from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
-from common.system.files import SECRET, only_for_owner
+from common.system.files import SECRET, only_for_owner, text_of
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, TEXTS, RunSummary, Traffic
 from server.failure import LOG, sole_process
-from server.prepare.compose import check_simulation, store
+from server.prepare.compose import FILE, check_simulation, store
 from server.report.write import RELEASE, write_report
 from server.run_folder import read_candidates
 from server.settings.schema import Settings, SimulationSettings
@@ -79,7 +79,8 @@ def _simulate(settings: Settings, folder: Path) -> None:
             do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
     yours = [name for name in OUTPUTS if (folder / name).exists()]
-    if yours and there is None:
+    begun = settings.run in text_of(folder / FILE)  # a run that was killed may have texts and no run.json yet
+    if yours and there is None and not begun:
         do = "Move this file, or choose another hydra.run.dir"
         raise CheckpointError("run folder", expected="a new one", got=f"{yours[0]} of no run", where=folder, do=do)
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read

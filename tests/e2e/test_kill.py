@@ -5,6 +5,7 @@ child of this process. The quick tests take a spread of events, the slow one a q
 """
 
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
@@ -154,6 +155,18 @@ def kill_before(folder, name, times=1):
 
     assert forked(work) == -9
     return folder / "run"
+
+
+def test_a_run_killed_before_its_first_run_json_is_resumed(tmp_path):
+    for file in itertools.count(1):
+        (tmp_path / str(file)).mkdir()
+        run = kill_before(tmp_path / str(file), "os.replace", times=file)
+        if (run / "run.json").exists():
+            break
+        if (run / "config.yaml").exists():
+            resume(run)
+            assert read(run, "run.json")["status"] == "complete"
+    assert (run / "synthetic.jsonl").exists()
 
 
 def test_a_kill_twice_in_one_query_is_still_one_query(tmp_path):

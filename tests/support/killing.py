@@ -14,7 +14,7 @@ from tests.support.runs import die
 
 POINTS = (
     "os.fsync",
-    "pathlib.Path.replace",
+    "os.replace",
     "server.federation.checkpoint.Checkpoint.save",
     "server.federation.checkpoint.Checkpoint.reserve",
     "server.federation.checkpoint.Checkpoint.commit",
