@@ -110,7 +110,7 @@ def read_database(path: Path, *, labelled: bool, remarks: list[str]) -> list[Rec
     Spaces at the end of labels and users are left out, since a column of the type CHAR is padded with them.
 
     Raises:
-        ConfigError: See `Source.load`.
+        ConfigError: See `DatabaseSource.load`.
         DataError: The query fails, or a row is invalid; the message contains the row's number.
         MissingPackageError: SQLAlchemy or the driver is not installed.
     """
