@@ -71,7 +71,7 @@ def begun(page, name):
     page.get_by_label("All other settings").fill(SHORT)
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")
-    page.get_by_label("Name of the run", exact=True).fill(name)
+    page.get_by_label("The name of the run").fill(name)
     page.get_by_role("button", name="Start this run").click()
     page.wait_for_url("**/start")
     page.get_by_role("link", name="Look at the run").click()

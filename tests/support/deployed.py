@@ -70,6 +70,7 @@ class Deployment(deployment.Deployment):
         folder: A new folder; its path must be short enough for Unix sockets.
         count: Number of hospitals.
         relay_user: Account under which their relays run.
+        private: Records of each hospital; None for 16 notes of the demo.
         host: The coordinator's address.
         within: Words before a command that run it on the machine of "coordinator" or "hN", such as `ip netns exec
             NAME`; keyed by that name.
@@ -79,11 +80,21 @@ class Deployment(deployment.Deployment):
     """
 
     def __init__(
-        self, folder, count=3, *, relay_user=None, host=deployment.LOOPBACK, within=None, halves=False, path=None
+        self,
+        folder,
+        count=3,
+        *,
+        relay_user=None,
+        private=None,
+        host=deployment.LOOPBACK,
+        within=None,
+        halves=False,
+        path=None,
     ):
         super().__init__(folder, host=host)
         self.halves, self.within, self.path = halves, within or {}, path or {}
-        self.make([demo_notes.private_notes(number, 16, 0) for number in range(count)], relay_user=relay_user)
+        private = private or [demo_notes.private_notes(number, 16, 0) for number in range(count)]
+        self.make(private, relay_user=relay_user)
 
     def close(self):
         super().close()
