@@ -54,10 +54,9 @@ def provider(
     """
     settings = RemoteSettings(key_variable=key_variable, prompts=prompts or our_prompts(), **shared)
     chat = Messages(settings=settings, prompt_caching=prompt_caching)
-    one_by_one = Remote(chat=chat, spending=spending)
-    if not batches:
-        return one_by_one
-    return MessageBatches(chat=chat, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending)
+    if batches:
+        return MessageBatches(chat=chat, poll=poll, folder=folder, spending=spending)
+    return Remote(chat=chat, spending=spending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

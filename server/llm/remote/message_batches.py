@@ -33,7 +33,6 @@ class MessageBatches:
 
     Args:
         chat: Protocol of the model's server, with the model's settings.
-        one_by_one: The same model with single requests, which provides `check`, `estimate` and `identity`.
         poll: Seconds between two requests for the status of a batch.
         folder: Folder for notes on batches in progress; None writes no notes.
         spending: Account of the run; None uses a separate account without a cap.
@@ -42,15 +41,9 @@ class MessageBatches:
     remote = True
     declines = frozenset[str]()
 
-    def __init__(
-        self,
-        *,
-        chat: "Messages",
-        one_by_one: Remote,
-        poll: float,
-        folder: Path | None,
-        spending: Spending | None = None,
-    ) -> None:
+    def __init__(self, *, chat: "Messages", poll: float, folder: Path | None, spending: Spending | None) -> None:
+        self._spending = spending or Spending()
+        one_by_one = Remote(chat=chat, spending=self._spending)
         positive(poll=poll)
         settings = chat.settings
         self.name, self.identity = one_by_one.name, one_by_one.identity
@@ -58,7 +51,6 @@ class MessageBatches:
         self._chat, self._poll = chat, poll
         self._render, self._max_tokens, self._clock = settings.prompts.render, settings.max_tokens, settings.clock
         self._price = settings.token_price()
-        self._spending = spending or Spending()
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
