@@ -81,13 +81,8 @@ class MessageBatches:
                 if remaining.keys() & set(keys):
                     await self._collect(client, batch, remaining, {}, deliver)
             while remaining:
-                reserved, refused, verdict = self._hold(remaining)
+                reserved = await self._reserve(remaining)
                 sent = list(reserved)
-                if not sent and verdict == "wait":
-                    await self._clock.sleep(self._poll)
-                    continue
-                if not sent and refused is not None:
-                    raise self._spending.exhausted(self.name, refused, self._price)
                 try:
                     created = await self._answer(partial(self._send, client, sent, by_key))
                     self._notes[created.id] = sent
@@ -99,21 +94,20 @@ class MessageBatches:
                 for key in sent:
                     remaining.pop(key, None)
 
-    def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """Reserve the cost of as many requests as the cap allows.
-
-        Returns:
-            The maximum usage of each reserved request; the maximum usage of the first request that could not be
-            reserved, or None; and the last return value of `Spending.hold`.
-        """
+    async def _reserve(self, left: Mapping[str, Request]) -> dict[str, Usage]:
+        """Reserve the cost of as many requests as the cap allows; return each one's maximum usage, or raise if none."""
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(self._render(request), self._max_tokens)
-            verdict = self._spending.hold(most, self._price)
-            if verdict != "held":
-                return reserved, most, verdict
-            reserved[key] = most
-        return reserved, None, "held"
+            while (verdict := self._spending.hold(most, self._price)) == "wait" and not reserved:
+                await self._clock.sleep(self._poll)
+            if verdict == "held":
+                reserved[key] = most
+            elif reserved:
+                break
+            else:
+                raise self._spending.exhausted(self.name, most, self._price)
+        return reserved
 
     async def _send(self, client: Any, keys: list[str], by_key: Mapping[str, Request]) -> Any:
         bodies = [{"custom_id": key, "params": self._chat.parameters(*self._render(by_key[key]))} for key in keys]
