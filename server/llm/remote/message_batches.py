@@ -51,7 +51,10 @@ class MessageBatches:
         self._chat, self._poll = chat, poll
         self._render, self._max_tokens, self._clock = settings.prompts.render, settings.max_tokens, settings.clock
         self._price = settings.token_price()
-        self._notes = _Notes(folder / "message_batches.json" if folder else None)
+        self._note_file = folder / "message_batches.json" if folder else None
+        self._notes: dict[str, list[str]] = {}  # the keys of the requests of each batch in progress
+        if self._note_file is not None and self._note_file.exists():
+            self._notes = json.loads(self._note_file.read_text(encoding="utf-8"))
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """Generate the replies (`server.llm.base.Provider`); they arrive when their batch has ended.
@@ -86,7 +89,7 @@ class MessageBatches:
                 try:
                     created = await self._answer(partial(self._send, client, sent, by_key))
                     self._notes[created.id] = sent
-                    self._notes.keep()
+                    self._keep_notes()
                     await self._collect(client, created.id, remaining, reserved, deliver)
                 finally:
                     for most in reserved.values():
@@ -133,7 +136,7 @@ class MessageBatches:
             if request is not None:
                 deliver(key, read_reply(completion, self._render(request), request))
         del self._notes[batch]
-        self._notes.keep()
+        self._keep_notes()
 
     async def _results(self, client: Any, batch: str) -> list[Any]:
         return [line async for line in await client.messages.batches.results(batch)]
@@ -161,14 +164,6 @@ class MessageBatches:
                 do=error.failure.advice(self.name),
             ) from error.cause
 
-
-class _Notes(dict[str, list[str]]):
-    """Notes on batches in progress: the keys of each one's requests. `keep` writes them to a file, if there is one."""
-
-    def __init__(self, path: Path | None) -> None:
-        super().__init__(json.loads(path.read_text(encoding="utf-8")) if path is not None and path.exists() else {})
-        self._path = path
-
-    def keep(self) -> None:
-        if self._path is not None:
-            write_atomic(self._path, json.dumps(self).encode())
+    def _keep_notes(self) -> None:
+        if self._note_file is not None:
+            write_atomic(self._note_file, json.dumps(self._notes).encode())
