@@ -13,14 +13,14 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from common.errors import ModelSettingError, ProviderError
-from server.llm.base import NO_REPLY, Arrived, Reply, Request
+from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, ChatReply, estimate, read_reply, with_usage, worst
 from server.llm.remote.mistakes import likely_mistake, url_tried
 from server.llm.remote.retry import PATIENCE, Outage, RateLimiter, UnansweredError, ask_with_retries, server_message
@@ -92,7 +92,7 @@ class Remote:
             job.stop = self._broken(job.unanswered)
         if job.stop is not None:
             raise job.stop
-        return job.replies
+        return [job.replies[place] for place in range(len(requests))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Estimate input and output tokens (`server.llm.remote.chat.estimate`)."""
@@ -234,13 +234,10 @@ class PendingCall:
 
     requests: Sequence[Request]
     todo: deque[int]
-    arrived: Callable[[int, Reply], None] | None
+    arrived: Arrived | None
     stop: ProviderError | None = None
     unanswered: UnansweredError | None = None
-    replies: list[Reply] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.replies = [NO_REPLY] * len(self.requests)
+    replies: dict[int, Reply] = field(default_factory=dict)
 
     def deliver(self, place: int, reply: Reply) -> None:
         """Store one reply, and pass it to the caller."""
