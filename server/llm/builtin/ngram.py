@@ -194,9 +194,4 @@ def _draw(seen: list[_Seen], weights: Sequence[float], rng: random.Random) -> st
     if len(seen) == 1:
         return seen[0][0]
     masses = [weights[number] * factor for _, number, factor, _, _ in seen]
-    remaining = rng.random() * sum(masses)
-    for weight, occurrence in zip(masses, seen, strict=True):
-        remaining -= weight
-        if remaining <= 0:
-            return occurrence[0]
-    return seen[-1][0]
+    return rng.choices(seen, masses)[0][0]
