@@ -27,6 +27,7 @@ class Drafts:
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], between: Between) -> None:
         self._pool, self._boost, self._between = pool, boost, between
+        self._copies = frozenset(pool)
         self._merit = {word: math.log(factor) for word, factor in boost.items()}
 
     def best(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
@@ -50,10 +51,6 @@ class Drafts:
         merit = math.fsum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
         score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
         return score - (_COPIED if draft in self._copies else 0.0)
-
-    @cached_property
-    def _copies(self) -> frozenset[Sentence]:
-        return frozenset(self._pool)
 
     @cached_property
     def _walk(self) -> Walk:
