@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from server.llm.base import Request
 from server.llm.builtin.drafts import Drafts, word_factors
 from server.llm.builtin.library import Sense, TextLibrary
-from server.llm.builtin.ngram import Sentence, bare, cross, normal_words, tokenise, untokenise
+from server.llm.builtin.ngram import Sentence, bare, normal_words, tokenise, untokenise
 
 _ATTEMPTS = 8  # number of attempts to write a text that is not a copy
 _LOOSER = 0.1  # increase of the looseness at each further attempt
@@ -236,10 +236,7 @@ class TextComposer:
         first, second = (anchor.parts for anchor in self._rng.sample(list(self._anchors), _PARENTS))
         if len(first) == 1 or len(second) == 1:
             whole = [tuple(token for part in parts for token in part) for parts in (first, second)]
-            child = cross(
-                whole[0], whole[1], lambda left, right: self._between.after.get(left, {}).get(right, 0), self._rng
-            )
-            return self._refill([child], _CROSS_BLANKS, strict=True)
+            return self._refill([self._between.cross(whole[0], whole[1], self._rng)], _CROSS_BLANKS, strict=True)
         size = round((len(first) + len(second)) / 2)
         turn = self._rng.randrange(_PARENTS)
         sequence = [(first, second)[(at + turn) % _PARENTS] for at in range(size)]

@@ -8,7 +8,7 @@ drawn, so one set of tables serves several texts that favour different sentences
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -110,6 +110,21 @@ class Between:
                 path[hole + 1] = rng.choices(options, weights)[0]
         return tuple(path[1:-1])
 
+    def cross(self, first: Sentence, second: Sentence, rng: random.Random) -> Sentence:
+        """Return a beginning of the first sentence joined to an ending of the second.
+
+        The best seam is between tokens that were often read in succession, at similar positions in both sentences.
+        """
+        best, seam = (-1.0, 0.0), (len(first), 0)
+        for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
+            for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):
+                apart = abs(left / len(first) - right / len(second))
+                times = self.after.get(first[left - 1], {}).get(second[right], 0)
+                quality = (min(times, 3) - 2 * apart, rng.random())
+                if quality > best:
+                    best, seam = quality, (left, right)
+        return first[: seam[0]] + second[seam[1] :]
+
 
 class Walk:
     """An n-gram model of a pool of sentences.
@@ -173,21 +188,6 @@ class Walk:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
             self._two[b, c] = seen
         return seen
-
-
-def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """Return a beginning of the first sentence joined to an ending of the second.
-
-    The best seam is between tokens that were often read in succession, at similar positions in both sentences.
-    """
-    best, seam = (-1.0, 0.0), (len(first), 0)
-    for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
-        for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):
-            apart = abs(left / len(first) - right / len(second))
-            quality = (min(joins(first[left - 1], second[right]), 3) - 2 * apart, rng.random())
-            if quality > best:
-                best, seam = quality, (left, right)
-    return first[: seam[0]] + second[seam[1] :]
 
 
 def _draw(seen: list[_Seen], weights: Sequence[float], rng: random.Random) -> str:
