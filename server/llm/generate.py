@@ -205,16 +205,13 @@ def write_texts(
 def refuse_missing(
     labels: Iterable[str], candidates: Iterable[Candidate], *, passes: int = MOST_PASSES, use: Use | None = None
 ) -> None:
-    """Raise `ProviderError` if a label got no text from any model.
+    """Raise `ProviderError`, with each label that got no text from any model, and with what was lost and why.
 
     Args:
         labels: Labels that need a text.
         candidates: The texts.
         passes: Number of passes that were made.
         use: What was asked and lost; if None, a warning in the log has told it.
-
-    Raises:
-        ProviderError: At least one label has no text; the message names all of them, and says what was lost and why.
     """
     if missing := _missing(labels, candidates):
         raise ProviderError(

@@ -20,11 +20,7 @@ _DECLINED = ("refused", "filtered")
 
 
 def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> None:
-    """Raise `ConfigError` if the method uses a mode that a model declines, except contrast, which is simplified.
-
-    Raises:
-        ConfigError: A model declines a mode; the message names models, modes and alternatives.
-    """
+    """Raise `ConfigError`, with alternatives, if a model declines a mode of the method, other than `SIMPLIFIED`."""
     needed = {mode: setting for mode, setting in method.modes.items() if mode != SIMPLIFIED}
     declined = {name: [mode for mode in needed if mode in model.declines] for name, model in providers.items()}
     declined = {name: modes for name, modes in declined.items() if modes}
