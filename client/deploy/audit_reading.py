@@ -6,10 +6,10 @@ alone knows earlier answers. A damaged line, or one that is being written, is le
 
 import json
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -135,9 +135,7 @@ class _RequestReader:
 
     def _begin(self) -> None:
         self._end, self._last_line = 0, b""
-        self._answered, self._waiting, self._refused = 0, 0, Counter[str]()
-        self._last_contact, self._answered_since = "", False
-        self._last_refusal: dict[str, Any] | None = None
+        self._totals = AuditTotals()
         self._questions: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
 
     def read(self) -> tuple[AuditTotals, Questions]:
@@ -153,15 +151,7 @@ class _RequestReader:
                 log.seek(0)
             for entry in _understood(self._new_lines(log), _request):
                 self._count(entry)
-            totals = AuditTotals(
-                answered=self._answered,
-                refused=dict(self._refused),
-                waiting=self._waiting,
-                last_contact=self._last_contact,
-                last_refusal=self._last_refusal,
-                answered_since=self._answered_since,
-            )
-            return totals, {about: dict(times) for about, times in self._questions.items()}
+            return self._totals, {about: dict(times) for about, times in self._questions.items()}
 
     def _new_lines(self, log: Iterable[bytes]) -> Iterator[bytes]:
         for line in log:
@@ -171,18 +161,19 @@ class _RequestReader:
             yield line
 
     def _count(self, entry: dict[str, Any]) -> None:
-        about, self._last_contact = (entry["run"], entry["plan"]), entry["when"]
-        last = self._last_refusal
+        about, totals = (entry["run"], entry["plan"]), replace(self._totals, last_contact=entry["when"])
+        last = totals.last_refusal
         if entry["decision"] == "answered":
-            self._answered += 1
-            self._answered_since |= last is not None and about == (last["run"], last["plan"])
+            since = totals.answered_since or (last is not None and about == (last["run"], last["plan"]))
+            totals = replace(totals, answered=totals.answered + 1, answered_since=since)
             if entry["request"] == "Ask":
                 self._questions[about].setdefault(entry["query"], entry["when"])
         elif entry["reason"] == Reason.AWAITING.name:
-            self._waiting += 1
+            totals = replace(totals, waiting=totals.waiting + 1)
         else:
-            self._refused[entry["reason"]] += 1
-            self._last_refusal, self._answered_since = entry, False
+            refused = totals.refused | {entry["reason"]: totals.refused.get(entry["reason"], 0) + 1}
+            totals = replace(totals, refused=refused, last_refusal=entry, answered_since=False)
+        self._totals = totals
 
 
 _reader = lru_cache(maxsize=1)(_RequestReader)
