@@ -5,7 +5,7 @@ records.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,6 @@ def read_votes(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> It
 
 
 def _distribution(votes: NDArray[np.float64], asked: RoundQuery, direction: str, round_number: int) -> VoteHistogram:
-    histogram = count_bins(votes.tolist())
     return VoteHistogram(
         query=asked.name,
         direction=direction,
@@ -80,7 +79,5 @@ def _distribution(votes: NDArray[np.float64], asked: RoundQuery, direction: str,
         noise=asked.noise,
         quantiles=tuple(np.quantile(votes, _QUANTILES).round(3).tolist()),
         beyond_noise=round(float((votes > 2 * asked.scale).mean()), 4),
-        edges=histogram.edges,
-        counts=histogram.counts,
-        open_end=histogram.open_end,
+        **asdict(count_bins(votes.tolist())),
     )
