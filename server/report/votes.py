@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from server.documents.privacy import Privacy
-from server.documents.rounds import RoundQuery, RoundReport
+from server.documents.rounds import RoundReport
 from server.report.plots import Histogram, count_bins
 
 _QUANTILES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -64,20 +63,16 @@ def read_votes(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> It
             except (OSError, ValueError):
                 continue
             for direction, votes in zip(query.directions, parts, strict=True):
-                yield _distribution(votes, asked, direction, report.round)
-
-
-def _distribution(votes: NDArray[np.float64], asked: RoundQuery, direction: str, round_number: int) -> VoteHistogram:
-    return VoteHistogram(
-        query=asked.name,
-        direction=direction,
-        round=round_number,
-        candidates=len(votes),
-        mechanism=asked.mechanism,
-        scale=asked.scale,
-        spread=float(votes.std()),
-        noise=asked.noise,
-        quantiles=tuple(np.quantile(votes, _QUANTILES).round(3).tolist()),
-        beyond_noise=round(float((votes > 2 * asked.scale).mean()), 4),
-        **asdict(count_bins(votes.tolist())),
-    )
+                yield VoteHistogram(
+                    query=asked.name,
+                    direction=direction,
+                    round=report.round,
+                    candidates=len(votes),
+                    mechanism=asked.mechanism,
+                    scale=asked.scale,
+                    spread=float(votes.std()),
+                    noise=asked.noise,
+                    quantiles=tuple(np.quantile(votes, _QUANTILES).round(3).tolist()),
+                    beyond_noise=round(float((votes > 2 * asked.scale).mean()), 4),
+                    **asdict(count_bins(votes.tolist())),
+                )
