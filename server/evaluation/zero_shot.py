@@ -46,7 +46,9 @@ def compare_with_zero_shot(measured: Measured, zero_shot: Sequence[Candidate]) -
     if not measured.one_label or not measured.test or not all(sets.values()):
         return {}
     texts = min(map(len, sets.values()))
-    measured = _remembering(measured)
+    if measured.evaluation.model == "encoder":  # each text is in several trainings, and is embedded once
+        encoder: Any = RememberingEncoder(measured.evaluation.embedding or measured.encoder)  # type: ignore[arg-type]
+        measured = replace(measured, encoder=encoder, evaluation=replace(measured.evaluation, embedding=None))
     definition = _DEFINITION.format(
         texts=texts,
         written=len(zero_shot),
@@ -120,15 +122,6 @@ def _interval(measured: Measured) -> str:
         return intervals.OVER_CHOICE
     seeds = measured.evaluation.seeds
     return _TEST_TEXTS.format(trainings=f" and {seeds} trainings (Student's t)" if seeds > 1 else " alone")
-
-
-def _remembering(measured: Measured) -> Measured:
-    """Return the same input with an encoder that embeds each text once, since each is in several trainings."""
-    evaluation = measured.evaluation
-    if evaluation.model != "encoder":
-        return measured
-    encoder: Any = RememberingEncoder(evaluation.embedding or measured.encoder)  # type: ignore[arg-type]
-    return replace(measured, encoder=encoder, evaluation=replace(evaluation, embedding=None))
 
 
 def _part(measured: Measured, members: Sequence[Candidate], count: int, number: int) -> list[Candidate]:
