@@ -110,14 +110,14 @@ def hospital_status(settings: HospitalSettings) -> HospitalStatus:
         OSError: A file cannot be read.
     """
     children = processes.child_states(settings.folder, SIDES["both"])
-    waiting = awaiting_entries(settings.private)
+    waiting, log = awaiting_entries(settings.private), settings.audit_log
     return HospitalStatus(
         processes=children,
         node=node_state(settings.folder, children),
         awaiting=len(waiting),
         unreadable=sum(entry.read_plan() is None for entry in waiting),
-        audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
-        requests=audit_totals(settings.audit_log),
+        audit_used=(log.stat().st_size if log.exists() else 0) / LARGEST_AUDIT,
+        requests=audit_totals(log),
         spending=read_spending(settings),
         noted_head=settings.noted_head.read() if settings.private.is_dir() else None,
         certificate_days=_certificate_days(settings.node / "ca.crt"),
@@ -261,7 +261,3 @@ def _certificate_days(path: Path) -> int | None:
         return days_left(path)
     except ConfigError:
         return None
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
