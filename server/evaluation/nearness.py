@@ -13,7 +13,6 @@ held-out text leaves this module: the result contains only the numbers of votes.
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,14 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
     half, before = len(held_out) // 2, [text.text for text in zero_shot]
     count = min(len(texts) for texts in (measured.texts, before, held_out[:half]) if texts)
     about = {"definition": _DEFINITION.format(texts=count, real=len(held_out) - half), "texts": count}
-    distance = partial(_distance, measured, measured.embedded(held_out[half:]), count)
+    real = measured.embedded(held_out[half:])
+
+    def distance(texts: Sequence[str]) -> tuple[float, float]:
+        """Return the FID of as many random texts, and its standard error, which is NaN for too few texts."""
+        drawn = measured.embedded(measured.drawn(texts, "near texts", count))
+        value, error = fid(drawn, real), fid_error(drawn, real)
+        return value, math.nan if error is None else error
+
     try:
         ours, theirs = distance(measured.texts), distance(held_out[:half])
         without = distance(before) if before else None
@@ -59,19 +65,6 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
         change = _figure(without[0] - ours[0], without[1], ours[1], rows=count)
         figures |= {"zero_shot": _figure(*without, rows=count), "difference": change}
     return {NAME: about | figures}
-
-
-def _distance(
-    measured: Measured, vectors: NDArray[np.float32], count: int, texts: Sequence[str]
-) -> tuple[float, float]:
-    """Return the FID of `count` random texts from `vectors`, and its standard error, which is NaN for too few texts.
-
-    Raises:
-        DataError: There are fewer than two texts.
-    """
-    drawn = measured.embedded(measured.drawn(texts, "near texts", count))
-    value, error = fid(drawn, vectors), fid_error(drawn, vectors)
-    return value, math.nan if error is None else error
 
 
 def _figure(value: float, *errors: float, rows: int) -> Figure:
