@@ -29,8 +29,6 @@ Not protected: the accuracy on test texts. It was counted on real texts without 
 about these texts.
 """
 STUDENT = "texts.json"
-NOT_MEASURED = "not measured"
-"""What stands on the card in place of an accuracy without test texts."""
 CARD = "README.md"
 _TEXT = """# Classifiers of texts
 
@@ -112,16 +110,15 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
         student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
     ).save(folder, STUDENT)
     measured = read_quality(Metrics.load_if_there(run) or Metrics()).released
-    accuracy = NOT_MEASURED if measured is None else percent(measured)
     card = _TEXT.format(
         labels=", ".join(released.labels),
         released=TrainedClassifier.FILE,
         released_source=released.source,
-        released_accuracy=accuracy,
+        released_accuracy="not measured" if measured is None else percent(measured),
         student=STUDENT,
         student_source=source,
         statement=released.statement,
-        unprotected="" if accuracy == NOT_MEASURED else _UNPROTECTED,
+        unprotected="" if measured is None else _UNPROTECTED,
         make_encoder="\n    ".join(make_encoder),
         encoder=released.encoder,
     )
