@@ -44,9 +44,6 @@ average, to a squared norm of B^2, with a standard deviation of B: 0.99^2 + 0.07
 """
 _TOLERANCE = 1e-3
 
-Optimizer = Callable[[Iterable[Any], float], Any]
-"""Function that makes a torch optimizer from weights and a learning rate."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuningWriter:
@@ -266,7 +263,7 @@ def train(
     *,
     rate: float,
     scale: float,
-    optimizer: Optimizer | None = None,
+    optimizer: Callable[[Iterable[Any], float], Any] | None = None,
 ) -> Causal:
     """Train a model by DP-SGD and return it.
 
@@ -277,7 +274,7 @@ def train(
         rate: Probability that a unit takes part in a step.
         scale: Scale of the noise that is added to each step's sum, in integer units, in which C is 0.99 B; 0 for no
             noise.
-        optimizer: Function that makes the optimizer; None for Adam.
+        optimizer: Function that makes a torch optimizer from weights and a learning rate; None for Adam.
     """
     import torch
 
