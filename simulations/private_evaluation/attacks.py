@@ -24,7 +24,6 @@ disclosure.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +59,6 @@ DISCLOSURES = (
     "feature shows is not seen, such as a style, a translation or records whose text occurs more than once."
 )
 """Definition of the disclosures' figures, shown in reports."""
-
-
-class Likelihood(Protocol):
-    """A model that assigns likelihoods to texts, such as `LanguageModel`."""
-
-    def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the (texts,) mean negative log likelihoods of the texts per token, in nats."""
 
 
 def attacks(
@@ -109,9 +101,9 @@ def attacks(
 
 
 def run_attacks(
-    target: Likelihood,
-    reference: Likelihood,
-    shadows: Sequence[Likelihood],
+    target: LanguageModel,
+    reference: LanguageModel,
+    shadows: Sequence[LanguageModel],
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Figure]:
@@ -127,7 +119,7 @@ def run_attacks(
     return {name: Figure(value=area, interval=interval, rows=len(texts)) for name, (area, interval) in areas.items()}
 
 
-def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
+def exposure(model: LanguageModel, canary: str, alternatives: Sequence[str]) -> float:
     """Return the exposure of a canary in bits (Carlini et al. 2019): log2(number of candidates / rank of the canary).
 
     Args:
