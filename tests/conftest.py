@@ -24,6 +24,8 @@ from hydra._internal.config_repository import CachingConfigRepository, ConfigRep
 # What an assert in there compares is shown as in a test.
 pytest.register_assert_rewrite("tests.support")
 
+pytest_plugins = ["tests.support.chromium"]  # for its fixture
+
 # Tests fork, and a fork of a process with a pool of threads can wait forever.
 os.environ["OMP_NUM_THREADS"] = "1"
 

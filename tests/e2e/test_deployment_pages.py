@@ -16,7 +16,7 @@ import pytest
 from common.versions import CAUCUS
 from simulations.laboratory.nodes.deployment import PATIENCE, wait
 from tests.support.browsing import served
-from tests.support.chromium import MARKS, started, visiting
+from tests.support.chromium import MARKS, visiting
 from tests.support.deployed import ROOT, Deployment, party
 from tests.support.faults import measured, read_run
 from tests.support.runs import lines
@@ -44,7 +44,7 @@ def deployed():
 
 
 @pytest.fixture(scope="module")
-def pages(deployed):
+def pages(deployed, chromium):
     """The pages of the coordinator, the first hospital and the third, each entered by its own link."""
     programs = (
         (deployed.here, "server.command"),
@@ -52,7 +52,6 @@ def pages(deployed):
         (deployed.at(2), "client.command"),
     )
     with ExitStack() as stack:
-        chromium = stack.enter_context(started())
         links = [stack.enter_context(served(*program)) for program in programs]
         entered = [stack.enter_context(visiting(chromium, link))() for link in links]
         for page in entered:

@@ -16,9 +16,9 @@ ZOOMED = 320
 """Width, in CSS pixels, of a window of 1280 pixels at a zoom of 400%."""
 
 
-@contextmanager
-def started():
-    """Yield the browser, started once for the tests of a module."""
+@pytest.fixture(scope="module")
+def chromium():
+    """The browser, started once for the tests of a module."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as here:
         # Chromium's sandbox cannot be had as root, as in a container.

@@ -9,19 +9,13 @@ import pytest
 
 from client.approval.entries import approvals
 from tests.support.browsing import opened_here
-from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
+from tests.support.chromium import MARKS, ZOOMED, barriers, visiting, width
 from tests.support.federations import plan
 from tests.support.held_back import copied, held_back
 from tests.support.hospital import change, opened, sent, spend
 
 pytestmark = MARKS
 PATHS = ("", "budget", "limits", "now", "coordinator", "release")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with started() as running:
-        yield running
 
 
 @pytest.fixture

@@ -13,18 +13,12 @@ from server.page import drafts
 from server.page.app import coordinator_page
 from server.report.write import write_report
 from tests.support.browsing import opened_here
-from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
+from tests.support.chromium import MARKS, ZOOMED, barriers, visiting, width
 from tests.support.documents import write_run
 from tests.support.flower import under_way
 
 pytestmark = MARKS
 PATHS = ("", "run?name=first", "run?name=whole", "hospitals", "plan")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with started() as running:
-        yield running
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from server.documents.maps import PrivateMap, TextMap
 from server.report.write import write_report
 from simulations.sweeps.render import write_table
-from tests.support.chromium import MARKS, barriers, started, watching, width
+from tests.support.chromium import MARKS, barriers, watching, width
 from tests.support.documents import HOSTILE, write_run
 from tests.support.sweeps import run as write_row
 
@@ -20,16 +20,10 @@ pytestmark = MARKS
 TEXTS = 6000
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with started() as running:
-        yield running
-
-
 @pytest.fixture
-def visit(browser):
+def visit(chromium):
     """Open a file and watch the page: whatever else it asks for is refused."""
-    with watching(browser) as watched:
+    with watching(chromium) as watched:
 
         def opened(path, **settings):
             page = watched(**settings)
