@@ -6,6 +6,7 @@ from client.command import main
 from common.system.enrolment import PartyFile, RosterFile
 from tests.support.enrolment import PARTY, invitation
 from tests.support.federations import CANARY
+from tests.support.hospital import TRUSTING, change
 
 
 @pytest.fixture
@@ -25,3 +26,10 @@ def made(tmp_path, capsys, monkeypatch):
     assert main(["roster", "--yes", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()
     return folder
+
+
+@pytest.fixture
+def trusting(made):
+    """The folder `made`, of a hospital that trusts the coordinator to follow the protocol."""
+    change(made, limits=TRUSTING)
+    return made

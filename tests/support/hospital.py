@@ -17,6 +17,8 @@ from tests.support.federations import CANARY
 from tests.support.ledgers import reservation
 
 LIMITS = {"lifetime_epsilon": 10.0, "lifetime_delta": 1e-4}
+TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
+"""Limits of a hospital that trusts the coordinator to follow the protocol."""
 
 
 def operated(folder):

@@ -20,7 +20,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
 from tests.support.federations import plan
-from tests.support.hospital import change, opened
+from tests.support.hospital import opened
 from tests.support.odd_plans import odd_plans
 
 
@@ -134,20 +134,19 @@ def test_queries_are_compared_by_name():
     assert list(plan_changes(before, changed)) == ["query votes: top 4 before, 8 now, times 1 before, 3 now"]
 
 
-def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, capsys):
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2), "pilot-1")
-    main(["approve", str(made), "--yes"])
+def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(trusting, capsys):
+    opened(trusting, plan(2), "pilot-1")
+    main(["approve", str(trusting), "--yes"])
     assert "no earlier run of this name, or of this same plan, was approved here" in capsys.readouterr().out
-    opened(made, plan(2), "pilot-2")
-    opened(made, plan(2, epsilon=2.0), "pilot-3")
-    main(["approve", str(made), "--list"])
+    opened(trusting, plan(2), "pilot-2")
+    opened(trusting, plan(2, epsilon=2.0), "pilot-3")
+    main(["approve", str(trusting), "--list"])
     output = capsys.readouterr().out
     assert "changes          since run pilot-1, approved 20" in output
     assert "none: it is this same plan, with the same digest" in output
     assert "- epsilon of all that the run releases: 4 before, 2 now" in output
     assert f"digest           {group_by_four(plan(2).digest().hex())}\n" in output
-    main(["approve", str(made), "--json"])
+    main(["approve", str(trusting), "--json"])
     same, other = json.loads(capsys.readouterr().out)
     assert (same["run_before"], same["changes"]) == ("pilot-1", [])
     assert len(other["changes"]) > 1

@@ -18,7 +18,7 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
 from tests.support.browsing import Browser, forms
 from tests.support.federations import plan
-from tests.support.hospital import change, opened
+from tests.support.hospital import opened
 from tests.support.odd_plans import odd_plans
 
 GOOD = "good-1a2b3c4d"
@@ -29,11 +29,10 @@ QUERIES = (
 
 
 @pytest.fixture
-def hospital(made):
+def hospital(trusting):
     """A hospital with one good plan that waits."""
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2), GOOD)
-    return made
+    opened(trusting, plan(2), GOOD)
+    return trusting
 
 
 def stored(folder, number, plain):

@@ -19,7 +19,7 @@ from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
 from tests.support.federations import plan
-from tests.support.hospital import change, opened
+from tests.support.hospital import opened
 from tests.support.screens import assert_accepted
 
 SCREENS = Path(__file__).parent / "screens"
@@ -43,22 +43,20 @@ def check_stored(name, shown):
     assert_accepted(shown, SCREENS / f"{name}.txt")
 
 
-def test_screen_of_a_plain_plan(made, capsys):
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2, **{name: f"the coordinator's {name}" for name in STATED}))
-    check_screen("plain", made, capsys)
+def test_screen_of_a_plain_plan(trusting, capsys):
+    opened(trusting, plan(2, **{name: f"the coordinator's {name}" for name in STATED}))
+    check_screen("plain", trusting, capsys)
 
 
-def test_screen_of_a_plan_that_protects_users(made, capsys):
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    records = HospitalSettings.load(made).records
+def test_screen_of_a_plan_that_protects_users(trusting, capsys):
+    records = HospitalSettings.load(trusting).records
     records.write_text("text,label,user\n" + "x,a,ann\n" * 5 + "y,b,bob\nz,c,eve\n")
     queries = (
         PlannedQuery(name="votes", spec=VotesSpec(top=4, max_records=3), share=0.5),
         PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2, max_records=3), mechanism="laplace", share=0.5),
     )
-    opened(made, plan(2, unit="user", queries=queries, max_attempts=2))
-    check_screen("users", made, capsys)
+    opened(trusting, plan(2, unit="user", queries=queries, max_attempts=2))
+    check_screen("users", trusting, capsys)
 
 
 def test_screen_of_a_malicious_plan_with_corrupt_hospitals(made, capsys):
@@ -68,11 +66,10 @@ def test_screen_of_a_malicious_plan_with_corrupt_hospitals(made, capsys):
     check_screen("malicious", made, capsys)
 
 
-def test_screen_of_a_plan_beyond_the_limits(made, capsys, monkeypatch):
+def test_screen_of_a_plan_beyond_the_limits(trusting, capsys, monkeypatch):
     monkeypatch.setattr(fit, "SECONDS", math.inf)  # a busy machine takes longer
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2, epsilon=9.0))
-    check_screen("beyond", made, capsys)
+    opened(trusting, plan(2, epsilon=9.0))
+    check_screen("beyond", trusting, capsys)
 
 
 def test_names_in_json_stay_as_other_programs_read_them(made, capsys):

@@ -13,7 +13,7 @@ from client.records import LONGEST_LABEL, MOST_LABELS, shown_label, shown_labels
 from tests.support.browsing import Browser
 from tests.support.federations import plan
 from tests.support.held_back import unrelated, write
-from tests.support.hospital import change, opened
+from tests.support.hospital import opened
 
 TEXT = " ".join(f"{number}th word of a note" for number in range(100, 120))[:200]
 SHOWING = {
@@ -37,7 +37,7 @@ def without_texts(output):
 
 
 @pytest.fixture
-def swapped(made):
+def swapped(trusting):
     """A hospital whose records have their texts as labels, some of them alike; a plan awaits its decision."""
     texts = [
         TEXT,
@@ -46,10 +46,9 @@ def swapped(made):
         *(TEXT.upper(), f"{TEXT} "),
     ]
     rows = "".join(f"flu {number},{text}\n" for number, text in enumerate(texts))
-    HospitalSettings.load(made).records.write_text(f"text,label\n{rows}")
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2))
-    return made
+    HospitalSettings.load(trusting).records.write_text(f"text,label\n{rows}")
+    opened(trusting, plan(2))
+    return trusting
 
 
 def test_no_command_shows_more_than_the_beginning_of_a_label(swapped, tmp_path, capsys):

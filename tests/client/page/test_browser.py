@@ -12,19 +12,18 @@ from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, visiting, width
 from tests.support.federations import plan
 from tests.support.held_back import copied, held_back
-from tests.support.hospital import change, opened, sent, spend
+from tests.support.hospital import opened, sent, spend
 
 pytestmark = MARKS
 PATHS = ("", "budget", "limits", "now", "coordinator", "release")
 
 
 @pytest.fixture
-def hospital(made):
+def hospital(trusting):
     """One plan that waits, one that was refused, and a run that spent."""
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    opened(made, plan(2, purpose="triage"), "pilot-1")
-    spend(made, "pilot-0")
-    return made
+    opened(trusting, plan(2, purpose="triage"), "pilot-1")
+    spend(trusting, "pilot-0")
+    return trusting
 
 
 @pytest.fixture

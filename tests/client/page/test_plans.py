@@ -26,7 +26,7 @@ from common.plan.guesses import scale
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
-from tests.support.hospital import change, opened
+from tests.support.hospital import TRUSTING, change, opened
 from tests.support.ledgers import RELEASE, reservation
 from tests.support.sheets import SAY
 
@@ -34,10 +34,9 @@ RUN = "pilot-1a2b3c4d"
 
 
 @pytest.fixture
-def browser(made, monkeypatch):
+def browser(trusting, monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
-    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
-    return Browser.entered(made)
+    return Browser.entered(trusting)
 
 
 def only(folder):
@@ -95,9 +94,9 @@ def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approve
     followed(browser, send(browser, decision="refuse"))
     page = f"plan?run={RUN}&digest={only(browser.folder).plan_digest}"
     assert forms(browser.get(page).text) == []  # nor reconsidered
-    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0, "max_epsilon": 9.0})
+    change(browser.folder, limits=TRUSTING | {"max_epsilon": 9.0})
     assert PAGES.say.plans.done.approved in followed(browser, send(browser, path=page, decision="approve"))
-    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    change(browser.folder, limits=TRUSTING)
     for said in (browser.get().text, browser.get(page).text):
         assert "refused even when approved: plan's epsilon" in html.unescape(said)
     assert 'value="refuse"' in browser.get(page).text
