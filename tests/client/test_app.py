@@ -4,15 +4,15 @@ import pytest
 
 from client import app as module
 from client.app import app, relay
-from client.channel import SOCKET_NAME, Channel, serve_socket
+from client.channel import SOCKET_NAME, Channel
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
 from server.federation.network import FlowerNetwork
 from simulations.federation.local_grid import LocalGrid
 from tests.support.federations import CANARY, federation, plan, query, service
+from tests.support.party_requests import PLAIN, on_socket
 
-PLAIN = plan(3, secure=False, threshold=1)
 OPENING = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
 
 
@@ -75,30 +75,21 @@ def test_the_relay_finds_its_own_service_and_passes_bytes_on_unchanged(tmp_path,
     address = f"unix:{tmp_path / 'socket'}"
     monkeypatch.setenv(SOCKET_NAME, address)
     parties = {number: service(tmp_path, number) for number in range(3)}
-    server = serve_socket(parties, address)
-    try:
+    with on_socket(parties, address):
         replies, errors = join(app, 3)
-    finally:
-        server.stop(None).wait()
     assert not errors
     assert replies == {number: parties[number].handle(OPENING) for number in range(3)}
 
 
 def test_a_service_that_comes_back_is_found_again(tmp_path, made):
     address = f"unix:{tmp_path / 'socket'}"
-    served = {0: service(tmp_path, 0), 1: service(tmp_path, 1), 2: service(tmp_path, 2)}
-    server = serve_socket(served, address)
-    channels = [made(address, number, patience=1.0) for number in range(3)]
-    agreed = plan(3)
-    parties = federation(tmp_path, channels, agreed)
-    parties.open()
-    parties.ask("votes", 0, query(0))
-    server.stop(None).wait()
+    with on_socket({number: service(tmp_path, number) for number in range(3)}, address):
+        channels = [made(address, number, patience=1.0) for number in range(3)]
+        parties = federation(tmp_path, channels, plan(3))
+        parties.open()
+        parties.ask("votes", 0, query(0))
     with pytest.raises(DropoutError):
         parties.ask("votes", 1, query(1))
-    server = serve_socket({number: service(tmp_path, number) for number in range(3)}, address)
-    try:
+    with on_socket({number: service(tmp_path, number) for number in range(3)}, address):
         # The round failed, so the next try sets up anew, which is all that a restarted service needs.
         assert parties.ask("votes", 1, query(1)).survivors == 3
-    finally:
-        server.stop(None).wait()

@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from client import channel
-from client.channel import Channel, serve_socket
+from client.channel import Channel
 from common import messages as m
 from common import wire
 from common.errors import ProtocolError, TooLargeError
@@ -15,7 +15,7 @@ from common.secagg.messages import KEY_BYTES, KeyAdvert
 from common.secagg.shamir import PAIR_BYTES
 from common.wire import LARGEST_ROSTER
 from tests.support.federations import query, service
-from tests.support.party_requests import PLAIN, opened, send
+from tests.support.party_requests import PLAIN, on_socket, opened, send
 
 BODIES = {
     m.Open: m.Open(PLAIN.to_json()),
@@ -113,12 +113,9 @@ def test_the_service_does_not_read_what_a_false_relay_sends_beyond_both_limits(t
     monkeypatch.setattr(channel, "_SIZE", [("grpc.max_receive_message_length", 10_000)])
     monkeypatch.setattr(wire, "unpack_parcel", lambda _: pytest.fail("the parcel is parsed"))
     address = f"unix:{tmp_path / 'socket'}"
-    server = serve_socket({0: service(tmp_path, 0)}, address)
-    try:
-        with grpc.insecure_channel(address) as false, pytest.raises(grpc.RpcError) as error:
-            false.unary_unary(channel._METHOD, None, None)(bytes(10_001))
-    finally:
-        server.stop(None).wait()
+    served = on_socket({0: service(tmp_path, 0)}, address)
+    with served, grpc.insecure_channel(address) as false, pytest.raises(grpc.RpcError) as error:
+        false.unary_unary(channel._METHOD, None, None)(bytes(10_001))
     assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 

@@ -33,7 +33,7 @@ from tests.support.federations import (
     service,
     true_counts,
 )
-from tests.support.party_requests import PLAIN, opened, send
+from tests.support.party_requests import PLAIN, on_socket, opened, send
 
 
 def test_the_plain_answer_is_the_counts_and_this_partys_whole_noise(tmp_path):
@@ -254,8 +254,7 @@ def test_no_plan_brings_a_party_down(tmp_path, data):
 def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
     parties = {0: service(tmp_path, 0), 1: service(tmp_path, 1)}
     address = f"unix:{tmp_path / 'socket'}"
-    server = serve_socket(parties, address)
-    try:
+    with on_socket(parties, address):
         assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
         opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
         for number in (0, 1):
@@ -265,8 +264,6 @@ def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
             channel.handle(opening)
         with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError):
             channel.unary_unary(_METHOD, None, None)(b"\xff\xff")
-    finally:
-        server.stop(None).wait()
     with closing(Channel(address, 0, patience=0.1)) as channel, pytest.raises(ProtocolError, match="party service"):
         channel.handle(opening)
     with pytest.raises(ConfigError, match="unix"):

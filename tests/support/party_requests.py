@@ -1,7 +1,10 @@
 """Requests to a party's service, in the form of the coordinator's messages."""
 
+from contextlib import contextmanager
+
 from client.approval.entries import Approvals
 from client.audit_log import AuditLog
+from client.channel import serve_socket
 from client.releases import Releases
 from common import messages as m
 from common import wire
@@ -37,3 +40,13 @@ def hospital(folder, party=0, **changes):
         "releases": Releases(private, ledger),
     }
     return service(folder, party, **kept | changes)
+
+
+@contextmanager
+def on_socket(parties, address):
+    """Serve the parties, which are keyed by number, at this address as long as the context lasts."""
+    server = serve_socket(parties, address)
+    try:
+        yield
+    finally:
+        server.stop(None).wait()

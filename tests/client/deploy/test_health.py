@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from client.channel import SOCKET, serve_socket
+from client.channel import SOCKET
 from client.deploy import health
+from tests.support.party_requests import on_socket
 
 RUNS, WAITS = {"process": 8, "restarts": 0}, {"process": None, "restarts": 3}
 
@@ -48,11 +49,8 @@ def test_a_service_works_while_it_answers(folder, children, capsys):
     children["service"] = {"service": RUNS}
     code, problem = said(folder, "service", capsys)
     assert (code, problem[-5:]) == (1, "0.2 s")
-    server = serve_socket({0: SimpleNamespace(handle=None)}, SOCKET)
-    try:
+    with on_socket({0: SimpleNamespace(handle=None)}, SOCKET):
         assert said(folder, "service", capsys) == (0, "works")
-    finally:
-        server.stop(None).wait()
 
 
 def test_a_check_every_half_minute_loads_nothing_heavy():
