@@ -75,7 +75,7 @@ def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership)
     return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
 
 
-def agreed_plan(method, *, task, epsilon=4.0, parties=1, **changes):
+def agreed_plan(method, *, task, epsilon=4.0, parties=3, **changes):
     """Return the calibrated plan of a method between these parties."""
     known = {"encoder": "e", "membership": Membership(parties=parties), "secagg": Secagg(mode="none")}
     return make_plan(method, task=task, target=PrivacyTarget(epsilon=epsilon), **known | changes)

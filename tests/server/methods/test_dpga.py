@@ -72,7 +72,7 @@ def test_an_ablation_asks_less_and_leaves_its_share_to_the_votes(name):
 
 
 def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_its_share_or_less():
-    agreed = agreed_plan(dpga(), task=TASK, epsilon=4.0)
+    agreed = agreed_plan(dpga(), task=TASK, epsilon=4.0, parties=1)
     assert 3.99 < accountant.epsilon(agreed.releases(), agreed.delta) <= 4
     scale = {query.name: query.scale / query.spec.grid for query in agreed.queries}
     # Alone at its share a histogram has scale 1 / 0.4, the range's threshold 4 / 0.8, the pairs 2 / 0.2.
@@ -83,7 +83,8 @@ def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_it
 
 def test_one_subsample_for_all_votes_saves_noise_and_one_for_each_is_counted_as_such():
     one, separate, joint = (
-        agreed_plan(dpga(**changes), task=TASK, epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
+        agreed_plan(dpga(**changes), task=TASK, epsilon=1.0, parties=1)
+        for changes in ({}, {"redraw": True}, {"subsample": 1.0})
     )
     votes = [agreed.queries[-1] for agreed in (one, separate, joint)]
     assert [(query.rate, query.redraw) for query in votes] == [(0.8, False), (0.8, True), (1.0, False)]

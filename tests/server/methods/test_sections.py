@@ -28,18 +28,14 @@ def ours(**changes):
     return ClassSumsMethod(**{"samples": 20, "rounds": 2, "shots": 2, "directions": 3} | changes)
 
 
-def planned(method, task=TASK, **changes):
-    return agreed_plan(method, task=task, parties=3, **changes)
-
-
 def test_the_plan_takes_records_by_section_and_one_without_sections_is_as_before():
-    plan = planned(ours())
+    plan = agreed_plan(ours(), task=TASK)
     assert plan.by_section
     assert plan.labels_per_record == 3
     assert [query.name for query in plan.queries] == [section_texts.NAME, "class sums"]
     assert sum(query.share for query in plan.queries) == pytest.approx(1)
-    assert planned(ours(), replace(TASK, labels_per_text=1)).by_section  # with one section a text too
-    whole = planned(ours(), replace(TASK, labels_per_text=1, sectioned=False))
+    assert agreed_plan(ours(), task=replace(TASK, labels_per_text=1)).by_section  # with one section a text too
+    whole = agreed_plan(ours(), task=replace(TASK, labels_per_text=1, sectioned=False))
     assert not whole.by_section
     assert b"section" not in whole.to_json()
 
@@ -107,20 +103,20 @@ def test_figures_of_texts_without_any_section_are_missing_with_a_reason(texts):
 @pytest.mark.parametrize("method", [AugPe, DpSgd, Wasp], ids=lambda method: method.__name__)
 def test_other_methods_are_refused_before_anything_is_asked(method):
     with pytest.raises(ConfigError, match=r"\(task.sections\).*method=class_sums"):
-        planned(method())
+        agreed_plan(method(), task=TASK)
 
 
 def test_a_method_of_ones_own_serves_sections_if_it_asks_by_section():
     own = SimpleNamespace(name="own", label_sets_share=0.2, shown_words=0, plan=Wasp().plan)
     with pytest.raises(ConfigError, match=r"^method own; .*; got 3"):
-        planned(own)
+        agreed_plan(own, task=TASK)
     own.plan = ours().plan
-    assert planned(own).by_section
+    assert agreed_plan(own, task=TASK).by_section
 
 
 def test_what_reads_whole_texts_is_refused_too():
     with pytest.raises(ConfigError, match="federated"):
-        planned(ours(), evaluation_share=0.5)
+        agreed_plan(ours(), task=TASK, evaluation_share=0.5)
     for settings, name in (({"census": "census.json"}, "census"), ({"questionnaire": "questions"}, "questionnaire")):
         with pytest.raises(ConfigError, match=rf"^method\.{name};"):
-            planned(ours(**settings))
+            agreed_plan(ours(**settings), task=TASK)

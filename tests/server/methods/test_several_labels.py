@@ -32,17 +32,13 @@ def build(request):
     return METHODS[request.param]
 
 
-def planned(method, task=TASK, **changes):
-    return agreed_plan(method, task=task, parties=3, **changes)
-
-
 def test_a_record_counts_under_so_many_labels_in_each_query(build):
-    plan = planned(build())
+    plan = agreed_plan(build(), task=TASK)
     assert plan.labels_per_record == 2
     assert {query.spec.labels_per_record for query in plan.queries} == {2}
     assert plan.queries[0].name == label_sets.NAME
     assert sum(query.share for query in plan.queries) == pytest.approx(1)
-    one = planned(build(), task=Task(name="t", kind="note", labels=LABELS))
+    one = agreed_plan(build(), task=Task(name="t", kind="note", labels=LABELS))
     assert [query.share for query in one.queries] == [1.0]
     assert b"labels_per_record" not in one.to_json()
 
@@ -80,12 +76,12 @@ def test_exemplars_come_from_texts_that_share_a_label():
 @pytest.mark.parametrize("method", [AugPe, Dpga, FuseGen, PreText, Rpsg], ids=lambda method: method.__name__)
 def test_other_methods_are_refused_before_anything_is_asked(method):
     with pytest.raises(ConfigError, match=r"2 \(task.labels_per_text\)"):
-        planned(method())
+        agreed_plan(method(), task=TASK)
 
 
 def test_what_counts_single_labels_is_refused_too():
     with pytest.raises(ConfigError, match="federated"):
-        planned(METHODS["wasp"](), evaluation_share=0.5)
+        agreed_plan(METHODS["wasp"](), task=TASK, evaluation_share=0.5)
     for settings, name in (({"census": "census.json"}, "census"), ({"questionnaire": "questions"}, "questionnaire")):
         with pytest.raises(ConfigError, match=rf"^method\.{name};"):
             plan_of(METHODS["class_sums"](**settings), task=TASK)
