@@ -60,6 +60,15 @@ class Flower:
         return {"node-id": node, "status": "online" if online else "offline"} | times
 
 
+def said(capsys, *arguments, code=2):
+    """Return the one line in which the command reports what is wrong."""
+    assert main(list(map(str, arguments))) == code
+    error = capsys.readouterr().err
+    assert error.startswith("caucus-coordinator: ")
+    assert error.count("\n") == 1
+    return error
+
+
 def coordinated(folder, monkeypatch):
     """Make a coordinator's folder with two hospitals; return the stand-in for its Flower."""
     flower = Flower(folder)

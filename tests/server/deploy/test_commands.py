@@ -17,6 +17,7 @@ from server.deploy import authority, create, enrolment, serve
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 from tests.support.enrolment import PARTY, node_key
+from tests.support.flower import said
 from tests.support.impostors import compared, impostors
 from tests.support.locking import locking
 
@@ -31,14 +32,6 @@ def folder(tmp_path, monkeypatch, capsys):
     assert main(["init", str(folder), "--address", "localhost:9443"]) == 0
     capsys.readouterr()
     return folder
-
-
-def said(capsys, *arguments, code=2):
-    assert main(list(map(str, arguments))) == code
-    error = capsys.readouterr().err
-    assert error.startswith("caucus-coordinator: ")
-    assert error.count("\n") == 1
-    return error
 
 
 OTHER = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}

@@ -4,25 +4,18 @@ import re
 
 import httpx
 
-from server.command import main
 from tests.support.browsing import served
-
-
-def said(capsys, *arguments):
-    assert main(["page", *map(str, arguments)]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    return error
+from tests.support.flower import said
 
 
 def test_a_wrong_folder_or_port_is_told_at_once(flower, tmp_path, capsys):
-    assert "expected coordinator.yaml; got none" in said(capsys, tmp_path / "none")
-    assert "port; expected" in said(capsys, flower.folder, "--port", "65536")
+    assert "expected coordinator.yaml; got none" in said(capsys, "page", tmp_path / "none")
+    assert "port; expected" in said(capsys, "page", flower.folder, "--port", "65536")
 
 
 def test_without_a_package_it_says_what_to_install(flower, capsys, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None if package == "starlette" else package)
-    assert "In the folder of the source: make coordinator" in said(capsys, flower.folder)
+    assert "In the folder of the source: make coordinator" in said(capsys, "page", flower.folder)
 
 
 def test_a_real_server_opens_the_page_on_loopback_alone(flower):
