@@ -6,7 +6,7 @@ from client.command import main
 from common.system.enrolment import PartyFile, RosterFile
 from tests.support.enrolment import PARTY, invitation
 from tests.support.federations import CANARY
-from tests.support.hospital import TRUSTING, change
+from tests.support.hospital import TRUSTING, change, operated
 
 
 @pytest.fixture
@@ -33,3 +33,9 @@ def trusting(made):
     """The folder `made`, of a hospital that trusts the coordinator to follow the protocol."""
     change(made, limits=TRUSTING)
     return made
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    """A hospital's folder after some answered and refused requests."""
+    return operated(tmp_path / "hospital")

@@ -11,13 +11,8 @@ from client.deploy import metrics, start
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system import processes
-from tests.support.hospital import change, charge, note, operated
+from tests.support.hospital import change, charge, note
 from tests.support.ledgers import RELEASE
-
-
-@pytest.fixture
-def hospital(tmp_path):
-    return operated(tmp_path / "hospital")
 
 
 @pytest.fixture

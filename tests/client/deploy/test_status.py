@@ -15,13 +15,8 @@ from common.ledger.ledger import Ledger
 from common.privacy.accountant import ReleasedAnswers
 from common.privacy.sensitivity import Sensitivity
 from server.deploy.authority import AUTHORITY_VALID, make_authority
-from tests.support.hospital import LIMITS, change, charge, note, operated
+from tests.support.hospital import LIMITS, change, charge, note
 from tests.support.ledgers import RELEASE, reservation
-
-
-@pytest.fixture
-def hospital(tmp_path):
-    return operated(tmp_path / "hospital")
 
 
 def output_of(capsys, folder, *flags):

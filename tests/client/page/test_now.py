@@ -12,12 +12,7 @@ from common.messages import Reason
 from common.system import processes
 from tests.support.browsing import Browser
 from tests.support.federations import CANARY
-from tests.support.hospital import note, operated
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return operated(tmp_path)
+from tests.support.hospital import note
 
 
 def text_of(folder, path="now"):
@@ -41,11 +36,11 @@ def test_a_new_hospital_is_told_how_to_start(made):
     assert "caucus-party start" in text
 
 
-def test_requests_and_refusals_are_told_in_words(folder):
-    AuditLog(folder / "private").note_decision(
+def test_requests_and_refusals_are_told_in_words(hospital):
+    AuditLog(hospital / "private").note_decision(
         run="r", plan_digest="00", by="anna", before="awaiting", after="refused", reason="no purpose"
     )
-    text = text_of(folder)
+    text = text_of(hospital)
     assert "this hospital&#39;s limits, or it has closed the run or the query" in text
     assert "the detail" in text
     assert "anna: awaiting → refused: no purpose" in text
@@ -53,55 +48,57 @@ def test_requests_and_refusals_are_told_in_words(folder):
     assert text.count(f"<strong>{PAGES.say.now.was_refused}</strong>") == 2  # a plan that waits is not refused
 
 
-def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(folder, monkeypatch):
+def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(hospital, monkeypatch):
     for number in range(MOST_LINES):
-        note(folder, "Ask" if number else "Something new", "LATER" if number == 1 else "")
-    log = folder / "private" / "audit.jsonl"
+        note(hospital, "Ask" if number else "Something new", "LATER" if number == 1 else "")
+    log = hospital / "private" / "audit.jsonl"
     with log.open("a") as file:
         file.write('{"when": "x"}\n{"torn')
-    text = text_of(folder)
+    text = text_of(hospital)
     assert text.count('<tr><th scope="row" class="whole">') == MOST_LINES
     assert "Something new" in text
     assert "LATER" in text
     monkeypatch.setattr(audit_reading, "_TAIL", 400)
-    (last, *more) = audit_reading.last_of_audit(folder / "private")
+    (last, *more) = audit_reading.last_of_audit(hospital / "private")
     assert (last.request, len(more) < 3) == ("Ask", True)
 
 
 @pytest.mark.parametrize("connected", [True, False])
-def test_the_connection_is_told_with_its_time_or_its_reason(folder, monkeypatch, connected):
-    (folder / "logs").mkdir()
-    (folder / "logs" / "supernode.log").write_text("Connection attempt failed\nConnection successful after 2 tries.\n")
+def test_the_connection_is_told_with_its_time_or_its_reason(hospital, monkeypatch, connected):
+    (hospital / "logs").mkdir()
+    (hospital / "logs" / "supernode.log").write_text(
+        "Connection attempt failed\nConnection successful after 2 tries.\n"
+    )
     noted = {"process": 7, "connected": connected, "since": "2026-01-02T10:00:00+00:00"}
     children = {"supernode": {"process": 7, "restarts": 0, "noted": noted}}
     monkeypatch.setattr(processes, "status", lambda *_: {"children": children})
-    text = text_of(folder)
+    text = text_of(hospital)
     assert (PAGES.say.now.connected.format("2026-01-02 10:00:00") in text) is connected
     assert ("not connected since 2026-01-02 10:00:00 UTC: Connection attempt failed" in text) is not connected
 
 
-def test_what_runs_and_what_waits_to_start_again(folder, monkeypatch):
+def test_what_runs_and_what_waits_to_start_again(hospital, monkeypatch):
     children = {"service": {"process": 7, "restarts": 2}, "relay": {"process": None, "restarts": 3}}
     monkeypatch.setattr(processes, "status", lambda *_: {"children": children})
-    text = text_of(folder)
+    text = text_of(hospital)
     assert PAGES.say.now.runs.format(2) in text
     assert PAGES.say.now.waits.format(3) in text
     assert PAGES.say.now.missing in text
     assert PAGES.say.now.nothing not in text
 
 
-def test_a_ledger_that_the_service_refuses_and_a_certificate_that_ends_are_warned_of(folder, monkeypatch):
-    (folder / "private" / "ledger.head").unlink()
+def test_a_ledger_that_the_service_refuses_and_a_certificate_that_ends_are_warned_of(hospital, monkeypatch):
+    (hospital / "private" / "ledger.head").unlink()
     monkeypatch.setattr("client.deploy.status.days_left", lambda _: 3)
-    text = text_of(folder)
+    text = text_of(hospital)
     assert "no head of this ledger was noted" in text
     assert PAGES.say.now.certificate_soon in text
 
 
-def test_logs_are_shown_line_by_line_and_cannot_write_over_the_page(folder):
-    (folder / "logs").mkdir()
-    (folder / "logs" / "service.log").write_text("early\n" + "\x1b[92mINFO\x1b[0m <b>\x07\n" * MOST_LINES)
-    text = text_of(folder)
+def test_logs_are_shown_line_by_line_and_cannot_write_over_the_page(hospital):
+    (hospital / "logs").mkdir()
+    (hospital / "logs" / "service.log").write_text("early\n" + "\x1b[92mINFO\x1b[0m <b>\x07\n" * MOST_LINES)
+    text = text_of(hospital)
     assert "INFO &lt;b&gt;?" in text
     assert "early" not in text
     assert "\x1b" not in text
