@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-import yaml
 
 from client.approval.entries import approvals, decide
 from client.deploy import host
@@ -18,7 +17,7 @@ from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.queries.votes import VotesSpec
 from tests.support.federations import CANARY, plan, query
-from tests.support.hospital import change, spend
+from tests.support.hospital import change, change_limits, spend
 from tests.support.ledgers import RELEASE
 from tests.support.party_requests import send
 
@@ -48,7 +47,7 @@ PLANS = {
 @pytest.fixture
 def hospital(made):
     """A running service with the limits of `init`, but one kind of query less, and its folder."""
-    limits(made, queries=[kind for kind in PROVEN if kind != ASKED.kind])
+    change_limits(made, queries=[kind for kind in PROVEN if kind != ASKED.kind])
     party = host.service(HospitalSettings.load(made))
     party.stop()  # replies leave at once
     return party, made
@@ -77,16 +76,14 @@ def replies(party):
 BEFORE = ("AWAITING", "OUT_OF_ORDER", "OUT_OF_ORDER", "UNPLANNED")
 
 
-def limits(folder, **values):
-    change(folder, limits=yaml.safe_load((folder / "client.yaml").read_text())["limits"] | values)
-
-
 CHANGES = {
     "a record comes": lambda folder: _append(folder.parent / "notes.csv", f"{CANARY} new,a\n"),
     "the file of records goes": lambda folder: (folder.parent / "notes.csv").unlink(),
     "budget is spent": lambda folder: spend(folder, "other", release=replace(RELEASE, scale=RELEASE.scale / 9)),
-    "a limit is lowered": lambda folder: limits(folder, max_epsilon=0.1),
-    "a limit is raised": lambda folder: limits(folder, max_epsilon=20.0, max_delta=0.5, malicious_coordinator=False),
+    "a limit is lowered": lambda folder: change_limits(folder, max_epsilon=0.1),
+    "a limit is raised": lambda folder: change_limits(
+        folder, max_epsilon=20.0, max_delta=0.5, malicious_coordinator=False
+    ),
     "a setting waits for a restart": lambda folder: change(folder, headings=["History"]),
 }
 """What a hospital does in its files, beside the damage to each."""

@@ -68,6 +68,11 @@ def change(folder, **values):
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))
 
 
+def change_limits(folder, **values):
+    """Change limits in client.yaml."""
+    change(folder, limits=yaml.safe_load((folder / "client.yaml").read_text())["limits"] | values)
+
+
 def said(capsys, *arguments, code=2):
     """Return the one line in which the command reports what is wrong."""
     assert main(list(map(str, arguments))) == code

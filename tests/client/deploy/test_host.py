@@ -29,7 +29,7 @@ from common.system.enrolment import RosterFile
 from server.tasks import demo_notes
 from simulations.laboratory.nodes.deployment import write_records
 from tests.support.federations import CANARY, plan, query, service
-from tests.support.hospital import change
+from tests.support.hospital import change, change_limits
 from tests.support.party_requests import send
 
 NUMBER = 1
@@ -47,15 +47,11 @@ def refused(terms):
     return str(caught.value)
 
 
-def limits(folder, **values):
-    change(folder, limits=yaml.safe_load((folder / "client.yaml").read_text())["limits"] | values)
-
-
 def test_limits_and_approval_are_those_of_the_file_now(made):
     terms = in_force(made)
     assert (terms().approval, terms().limits.max_epsilon) == ("manual", 8.0)
     change(made, approval="auto")
-    limits(made, max_epsilon=2.0)
+    change_limits(made, max_epsilon=2.0)
     assert (terms().approval, terms().limits.max_epsilon) == ("auto", 2.0)
 
 
@@ -124,7 +120,7 @@ STRICTER = {
 
 def test_a_file_that_was_cut_off_never_loosens_a_limit(made):
     assert set(STRICTER) == {field.name for field in fields(Limits)}
-    limits(made, **STRICTER)
+    change_limits(made, **STRICTER)
     path = made / "client.yaml"
     content, reasons = yaml.safe_load(path.read_text()), set()
     for last in (*STRICTER, "name"):  # the last line of the file
@@ -150,7 +146,7 @@ def test_a_file_that_was_cut_off_never_loosens_a_limit(made):
 def test_a_line_that_was_written_since_the_start_must_not_go_either(made):
     change(made, limits={"max_epsilon": 2.0})
     terms = in_force(made)
-    limits(made, max_top=4)
+    change_limits(made, max_top=4)
     assert terms().limits.max_top == 4
     change(made, limits={"max_epsilon": 2.0})
     assert "limits.max_top" in refused(terms)
@@ -171,10 +167,10 @@ def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made
     change(made, approval="auto")
     party = host.service(HospitalSettings.load(made))
     agreed = plan(2, encoder=Encoder.hashed_ngrams().digest, secure=False, threshold=1)
-    limits(made, min_survivors=1, malicious_coordinator=False)
+    change_limits(made, min_survivors=1, malicious_coordinator=False)
     opening = {"agreed": agreed, "party": NUMBER, "run": "pilot-1a2b3c4d"}
     assert isinstance(send(party, m.Open(agreed.to_json()), **opening), m.Opened)
-    limits(made, lifetime_epsilon=1.0)
+    change_limits(made, lifetime_epsilon=1.0)
     assert send(party, m.Ask(query()), **opening) == m.Refusal(Reason.OVER_LIMIT)
     change(made, name="St. Anne")
     assert send(party, m.Ask(query()), **opening) == m.Refusal(Reason.SETTINGS)
