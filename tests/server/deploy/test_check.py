@@ -1,5 +1,6 @@
 """`caucus-coordinator check`: what a run would use and what it lacks, before anything private is touched."""
 
+import contextlib
 import json
 
 import pytest
@@ -114,14 +115,11 @@ def test_a_remote_model_is_asked_for_one_text_and_a_refused_setting_is_named(cap
     from tests.support.loopback import Loopback, error
 
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-nobody")
-    server = Loopback()
     refusal = 400, {}, error("x", "Unsupported parameter: 'temperature'")
-    server.script = [(200, {}, {"id": "gpt-4.1-mini"}), refusal]
-    try:
+    with contextlib.closing(Loopback()) as server:
+        server.script = [(200, {}, {"id": "gpt-4.1-mini"}), refusal]
         url = f"llm.models.small.base_url={server.url}/v1"
         tables = [check(capsys, *SMALL, "llm=openai", url)[1] for _ in range(2)]
-    finally:
-        server.close()
     assert "llm.models.small.temperature=false" in "\n".join(tables[0])
     assert "MISSING" not in "\n".join(tables[1])
     assert len(server.seen) == 2
