@@ -9,7 +9,6 @@ import urllib.parse
 import pytest
 
 from server.failure import lock_folder
-from server.page import drafts
 from server.page.app import coordinator_page
 from server.report.write import write_report
 from tests.support.browsing import opened_here
@@ -103,7 +102,7 @@ def test_a_report_runs_its_own_script_and_can_reach_nothing(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_accessibility_check_passes_on_every_page(visit, monkeypatch, scheme):
+def test_the_accessibility_check_passes_on_every_page(visit, scheme):
     page = visit(color_scheme=scheme)
     for path in PATHS:
         page.goto(page.root + path)
@@ -117,7 +116,7 @@ def test_the_accessibility_check_passes_on_every_page(visit, monkeypatch, scheme
 
 
 @pytest.mark.parametrize("pixels", [ZOOMED, 390])
-def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
+def test_a_phone_and_400_percent_scroll_down_only(visit, unplanned, pixels):
     page = visit()
     page.set_viewport_size({"width": pixels, "height": 740})
     for language in ("fr", "de", "en"):
@@ -126,10 +125,7 @@ def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
             page.goto(page.root + path)
             assert page.locator("html").get_attribute("lang") == language
             assert width(page) <= pixels, (path, language)
-    facts = {"forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None}}
-    facts |= {"planned_epsilon": 4.0, "party_epsilon": 5.0, "delta": 1e-5, "expected_records": None, "advice": []}
-    facts["released_guesses"] = {"right": 67.82}
-    monkeypatch.setattr(drafts, "forwards", lambda _: (None, facts | {"queries": [], "statement": "x" * 500}))
+    unplanned["statement"] = "x" * 500
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")
     assert width(page) <= pixels

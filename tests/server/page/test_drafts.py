@@ -21,24 +21,6 @@ TEXTS = ["a trial", 'a "b" \\', "\\", 'c\\"', "it's, x=1 {a: b} [c]", "true", "2
 TEXTS += ["${oc.env:HOME}", "a ${privacy.epsilon} b", r"\${x}", r"\\${x}", "$5 and {no}"]  # they fill in nothing
 
 
-@pytest.fixture
-def unplanned(monkeypatch):
-    """The facts of a plan that was not made, since it takes seconds."""
-    facts = {
-        "planned_epsilon": 4.0,
-        "adjacency": {"unit": "sample"},
-        "party_epsilon": 5.0,
-        "released_guesses": {"right": 67.82},
-        "delta": 1e-5,
-        "expected_records": None,
-        "advice": [],
-        "queries": [],
-        "forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None},
-    }
-    monkeypatch.setattr(drafts, "forwards", lambda _: (None, facts))
-    return facts
-
-
 def commands(text):
     """The command lines of ours on a page, as words."""
     lines = re.findall(r"^(?:.*>)?(caucus-coordinator (?:plan|run) .*?)(?:</pre>)?$", html.unescape(text), re.MULTILINE)
