@@ -24,13 +24,13 @@ from client.app import relay
 from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
-from common.system.files import SECRET, only_for_owner, text_of
+from common.system.files import SECRET, only_for_owner
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, TEXTS, RunSummary, Traffic
 from server.failure import LOG, sole_process
-from server.prepare.compose import FILE, check_simulation, store
+from server.prepare.compose import check_simulation, store, stored_run
 from server.report.write import RELEASE, write_report
 from server.run_folder import read_candidates
 from server.settings.schema import Settings, SimulationSettings
@@ -70,7 +70,9 @@ def simulate(settings: Settings, folder: Path) -> None:
 
 def _simulate(settings: Settings, folder: Path) -> None:
     there = RunSummary.load_if_there(folder)
-    if there is not None and there.run != settings.run:
+    yours = [name for name in OUTPUTS if (folder / name).exists()]
+    run_there = there.run if there else stored_run(folder)  # a run that was killed may have texts and no run.json yet
+    if run_there not in {None, settings.run} and (there or yours):
         raise CheckpointError(
             "run folder",
             expected="a new one",
@@ -78,9 +80,7 @@ def _simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"Run caucus-simulate --resume {folder} to go on with that, or choose another hydra.run.dir",
         )
-    yours = [name for name in OUTPUTS if (folder / name).exists()]
-    begun = settings.run in text_of(folder / FILE)  # a run that was killed may have texts and no run.json yet
-    if yours and there is None and not begun:
+    if yours and run_there is None:
         do = "Move this file, or choose another hydra.run.dir"
         raise CheckpointError("run folder", expected="a new one", got=f"{yours[0]} of no run", where=folder, do=do)
     parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read

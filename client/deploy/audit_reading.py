@@ -40,7 +40,7 @@ class AuditTotals:
     """
 
     answered: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
     waiting: int = 0
     last_contact: str = ""
     last_refusal: dict[str, Any] | None = None
@@ -171,7 +171,7 @@ class _RequestReader:
         elif entry["reason"] == Reason.AWAITING.name:
             totals = replace(totals, waiting=totals.waiting + 1)
         else:
-            refused = totals.refused | {entry["reason"]: totals.refused.get(entry["reason"], 0) + 1}
+            refused = {**totals.refused, entry["reason"]: totals.refused.get(entry["reason"], 0) + 1}
             totals = replace(totals, refused=refused, last_refusal=entry, answered_since=False)
         self._totals = totals
 

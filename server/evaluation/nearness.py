@@ -50,7 +50,11 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
     real = measured.embedded(held_out[half:])
 
     def distance(texts: Sequence[str]) -> tuple[float, float]:
-        """Return the FID of as many random texts, and its standard error, which is NaN for too few texts."""
+        """Return the FID of as many random texts, and its standard error, which is NaN for too few texts.
+
+        Raises:
+            DataError: There are fewer than two texts.
+        """
         drawn = measured.embedded(measured.drawn(texts, "near texts", count))
         value, error = fid(drawn, real), fid_error(drawn, real)
         return value, math.nan if error is None else error

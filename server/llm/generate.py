@@ -205,7 +205,7 @@ def write_texts(
 def refuse_missing(
     labels: Iterable[str], candidates: Iterable[Candidate], *, passes: int = MOST_PASSES, use: Use | None = None
 ) -> None:
-    """Raise `ProviderError`, with each label that got no text from any model, and with what was lost and why.
+    """Raise `ProviderError` if a label got no text from any model; it names all of them, what was lost, and why.
 
     Args:
         labels: Labels that need a text.

@@ -16,8 +16,9 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError
 
-from common.errors import CheckpointError, ConfigError, InternalError
+from common.errors import CaucusError, CheckpointError, ConfigError, InternalError
 from common.phrases import series
 from common.system.files import write_atomic
 from common.validate import suggest_name
@@ -167,6 +168,14 @@ def store(settings: Settings, folder: Path) -> None:
 def load_settings(folder: Path) -> Settings:
     """Read the settings from `config.yaml`. A setting that did not exist when the run began gets its default."""
     return settings_of(values(folder / FILE))
+
+
+def stored_run(folder: Path) -> str | None:
+    """Return the ID of the run whose settings this folder has; None if it has none, or another program's file."""
+    try:
+        return load_settings(folder).run
+    except (CaucusError, OSError, ValueError, AttributeError, YAMLError, OmegaConfBaseException):
+        return None
 
 
 def write_yaml(config: object, path: Path) -> None:

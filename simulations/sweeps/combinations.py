@@ -22,6 +22,7 @@ from hydra.experimental.callback import Callback
 from common.errors import ConfigError
 from common.system.commands import command_to_copy, exit_code
 from common.validate import suggest_name
+from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
 from server.failure import FAILURE, WRONG_SETTINGS, missing_folders
 from server.prepare.compose import FILE, check_simulation, compose_settings, plain, reload_settings, values, write_yaml
@@ -34,6 +35,8 @@ PLANNED = "multirun.yaml"
 ROW = "row"
 SEED = "experiment_seed="
 RESUME = "--resume"
+_FIRST = ("state/state.json", Metrics.FILE, RunSummary.FILE)
+"""Files of a run's folder; a run that has begun has one of them before its first text."""
 made: list[Path] = []
 """Folders that Hydra made for this process's only run, the innermost first; none for a sweep."""
 
@@ -123,7 +126,8 @@ def with_overrides(settings: SimulationSettings, overrides: Sequence[str]) -> Si
 
 def settings_to_continue(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
     """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with them."""
-    if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
+    begun = any((folder / name).exists() for name in _FIRST)
+    if begun and values(folder / FILE).get("overrides") == list(overrides):
         return reload_settings(folder, [])
     return replace(settings, overrides=tuple(overrides))
 

@@ -238,5 +238,15 @@ def test_a_file_of_no_run_in_the_run_s_folder_is_not_replaced(name, tmp_path):
     for written in (name, "config.yaml"):
         (tmp_path / written).write_text("mine")
     with pytest.raises(CheckpointError, match=name):
-        tiny(tmp_path)
+        tiny(tmp_path, "run=mine")
     assert (tmp_path / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("settings", [b"\xff", b"[run]", b"run: [", b"7", b"run: another"])
+def test_another_program_s_settings_make_no_run_of_a_folder(settings, tmp_path):
+    (tmp_path / "config.yaml").write_bytes(settings)
+    (tmp_path / "metrics.json").write_text("mine")
+    with pytest.raises(CheckpointError, match="run folder"):
+        tiny(tmp_path, "run='7'")
+    assert (tmp_path / "metrics.json").read_text() == "mine"
+    assert (tmp_path / "config.yaml").read_bytes() == settings

@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 from hydra.conf import HydraConf
@@ -12,7 +13,13 @@ from server.prepare.compose import compose_settings, load_settings, store
 from server.report.verdict import Judgement
 from server.settings.sections import setting
 from simulations import launch
-from simulations.sweeps.combinations import SweepCallback, record_failure, resuming_arguments, with_overrides
+from simulations.sweeps.combinations import (
+    SweepCallback,
+    record_failure,
+    resuming_arguments,
+    settings_to_continue,
+    with_overrides,
+)
 from simulations.sweeps.render import as_markdown, as_text, markdown_row, write_table
 from simulations.sweeps.runs import FAILURE
 from simulations.sweeps.table import read_table
@@ -38,6 +45,18 @@ def cells_of(text):
     """The cells of a table in Markdown, its head first."""
     lines = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
     return [line.strip("| ").split(" | ") for line in lines]
+
+
+@pytest.mark.parametrize("name", ["state/state.json", "metrics.json", "run.json"])
+def test_a_run_of_a_sweep_goes_on_with_its_settings_once_it_has_begun(name, tmp_path):
+    overrides = ("privacy.epsilon=4",)
+    new, stored = compose_settings([]), replace(compose_settings([]), overrides=overrides)
+    store(stored, tmp_path)
+    assert settings_to_continue(new, overrides, tmp_path).run == new.run
+    (tmp_path / "state").mkdir()
+    (tmp_path / name).touch()
+    assert settings_to_continue(new, overrides, tmp_path).run == stored.run
+    assert settings_to_continue(new, ("privacy.epsilon=1",), tmp_path).run == new.run
 
 
 def test_mean_and_deviation_of_each_row_in_the_experiment_order_with_the_paper_beside(tmp_path):
